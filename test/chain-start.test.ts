@@ -53,13 +53,13 @@ test("a start without any node waits for one, tells so once and shows why", asyn
   }
   const urls = proxies.map(({ url }) => url);
   const { chain, told } = startChain(t, urls, cursorAt(undefined));
-  assert.match(chain.status.trouble ?? "", /no RPC node has answered yet/);
+  assert.match(chain.status.reason ?? "", /no RPC node has answered yet/);
   await eventually("several tries", () => calls >= 6);
-  assert.match(chain.status.trouble ?? "", /cannot be reached/);
+  assert.match(chain.status.reason ?? "", /cannot be reached/);
   assert.equal(chain.status.chainId, undefined);
   assert.equal(told.filter((message) => /the start waits/.test(message)).length, 1);
   for (const proxy of proxies) proxy.fault = () => undefined;
-  await eventually("the mirror", () => chain.mirror.ready && chain.status.trouble === undefined);
+  await eventually("the mirror", () => chain.mirror.ready && chain.status.reason === undefined);
   assert.equal(chain.status.chainId, market.node.chainId);
 });
 
@@ -76,7 +76,7 @@ test("a start for which every node fails at the lists waits until one gives them
   }
   const urls = proxies.map(({ url }) => url);
   const { chain } = startChain(t, urls, cursorAt(undefined));
-  await eventually("a reason", () => /an HTML page/.test(chain.status.trouble ?? ""));
+  await eventually("a reason", () => /an HTML page/.test(chain.status.reason ?? ""));
   assert.equal(chain.mirror.ready, false);
   for (const proxy of proxies) proxy.fault = () => undefined;
   await eventually("the mirror", () => chain.mirror.ready);
@@ -96,7 +96,7 @@ test("a cursor above the head of the chain is called that, and followed once the
   const cursor = market.node.height + 10n;
   const { chain } = startChain(t, [market.node.rpcUrl], cursorAt(cursor));
   const words = new RegExp(`followed market-1 up to block ${cursor}, and its nodes are only at ${market.node.height}`);
-  await eventually("the words", () => words.test(chain.status.trouble ?? ""));
+  await eventually("the words", () => words.test(chain.status.reason ?? ""));
   while (market.node.height < cursor) market.node.step();
   await eventually("the mirror", () => chain.mirror.ready);
   market.node.step();
@@ -112,10 +112,10 @@ test("a wrong local clock shows as trouble while blocks are followed, and ends w
   offMs = -2 * rpcClockSkewMs;
   await eventually("the doubt", () => {
     market.node.step();
-    return watched.chain.status.trouble !== undefined;
+    return watched.chain.status.reason !== undefined;
   });
-  assert.match(watched.chain.status.trouble ?? "", /the local clock is \d+ s behind the time of new blocks/);
+  assert.match(watched.chain.status.reason ?? "", /the local clock is \d+ s behind the time of new blocks/);
   offMs = 0;
   market.node.step();
-  await eventually("the end of it", () => watched.chain.status.trouble === undefined);
+  await eventually("the end of it", () => watched.chain.status.reason === undefined);
 });

@@ -214,7 +214,7 @@ quickTest("a height that is told before its results can be read is waited for in
   const { follower, seen } = await follow(t, pool, { log });
   let troubled = false;
   await eventually("the head", () => {
-    troubled ||= follower.trouble !== undefined;
+    troubled ||= follower.reason !== undefined;
     return follower.height === 3n;
   });
   assert.equal(early, 6);

@@ -120,8 +120,8 @@ test("a block whose transactions are not those of its results is not handed over
   const pool = openPool(t, [proxy.url]);
   await pool.open();
   const { follower, heights } = await follow(t, pool);
-  await eventually("trouble", () => follower.trouble !== undefined);
-  assert.match(follower.trouble ?? "", /2 transactions and 1 results/);
+  await eventually("trouble", () => follower.reason !== undefined);
+  assert.match(follower.reason ?? "", /2 transactions and 1 results/);
   assert.deepEqual(heights, []);
   wrong = false;
   follower.wake();

@@ -150,7 +150,7 @@ test("while the chain is silent those who have leases are known at once, others 
     await assert.rejects(async () => life.certificates.certificateOf(bob.address, 1n, source), silent);
     assert.ok(clock.monotonicMs() - fromMs <= 2 * gatewayLookupMs);
     stage.wire.hangs = () => false;
-    await stage.until("the chain is back", () => life.chain.status.trouble === undefined);
+    await stage.until("the chain is back", () => life.chain.status.reason === undefined);
     assert.deepEqual(await life.keys.keyOf(bob.address, source), bob.publicKey);
   });
 });
@@ -176,7 +176,7 @@ test("those who have leases are known after a restart too, and what was revoked 
     assert.ok(der(find(0)), "and nobody is asked again for a while");
     assert.equal(life.journal.rows().tenants, 1, "who has no lease any more is gone");
     stage.wire.hangs = () => false;
-    await stage.until("the chain is back", () => life.chain.status.trouble === undefined);
+    await stage.until("the chain is back", () => life.chain.status.reason === undefined);
     await stage.until("it is revoked", () => life.journal.read.certificates.of(alice.address).length === 1);
     assert.equal(await find(0), undefined);
     assert.ok(der(await find(1)));

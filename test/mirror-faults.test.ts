@@ -103,7 +103,7 @@ test("a mirror that is far behind the head is built anew once, and not led throu
   const watched = await watch(t, market, { urls: [proxy.url] });
   await upToDate(watched, market);
   proxy.fault = () => "cut";
-  await eventually("the outage", () => watched.chain.status.trouble !== undefined);
+  await eventually("the outage", () => watched.chain.status.reason !== undefined);
   await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
   for (let made = 0; made < 100; made += 1) market.node.step();
   proxy.fault = () => undefined;
@@ -145,7 +145,7 @@ test("a node whose queries are answered with errors is avoided, and the mirror g
     watched.chain.status.nodes.map(({ condition }) => condition),
     ["failing", "good"],
   );
-  assert.equal(watched.chain.status.trouble, undefined);
+  assert.equal(watched.chain.status.reason, undefined);
 });
 
 test("a block that nobody can read is a gap after a minute, and stops nothing else meanwhile", async (t) => {
@@ -171,7 +171,7 @@ test("a block that nobody can read is a gap after a minute, and stops nothing el
     await eventually("another try", () => follower.retries > before || follower.gaps > 0);
   }
   for (let failures = 0; failures <= rpcBreakerFailures; failures += 1) await anotherTry();
-  assert.match(chain.status.trouble ?? "", /an event has no type/);
+  assert.match(chain.status.reason ?? "", /an event has no type/);
   const { value } = await chain.queries.order(order(1n));
   assert.equal(value?.state, "open", "queries are answered");
   for (const { condition } of chain.status.nodes) assert.notEqual(condition, "down");
@@ -183,7 +183,7 @@ test("a block that nobody can read is a gap after a minute, and stops nothing el
     [{ from: unread, to: unread }],
   );
   assert.ok(chain.mirror.order(order(1n)) && chain.mirror.order(order(2n)));
-  assert.equal(chain.status.trouble, undefined);
+  assert.equal(chain.status.reason, undefined);
 });
 
 test("what a listener could not take because of the chain is told again, also when the mirror was built anew", async (t) => {
@@ -221,7 +221,7 @@ test("after blocks that no node has any more, the mirror is built from the lists
   await upToDate(watched, market);
   const seen = market.node.height;
   proxy.fault = () => "cut";
-  await eventually("the outage", () => watched.chain.status.trouble !== undefined);
+  await eventually("the outage", () => watched.chain.status.reason !== undefined);
   await market.act(tenantKey, closeDeployment(deployment(1n)));
   await market.act(tenantKey, createDeployment({ id: deployment(2n) }));
   for (let made = 0; made < 10; made += 1) market.node.step();

@@ -10,7 +10,7 @@
  *   lease of ours            hand the capacity over to the lease
  */
 
-import { mirrorTrouble } from "../chain/chain.ts";
+import { mirrorUnavailable } from "../chain/chain.ts";
 import { closeBidMessage } from "../chain/closing.ts";
 import type { Bid } from "../chain/records.ts";
 import { isUnderWay } from "../journal/intents.ts";
@@ -34,7 +34,7 @@ const bidRecheckMs = 2 * second;
 
 export async function reconcileOrder(key: string, signal: AbortSignal, deps: OrderDeps): Promise<Outcome> {
   const { chain, counters } = deps;
-  const unbuilt = mirrorTrouble(chain.mirror);
+  const unbuilt = mirrorUnavailable(chain.mirror);
   if (unbuilt !== undefined) return waiting("chain", unbuilt);
   const facts = readOrderFacts(key, deps);
   if (facts.order) counters.begin(key);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fileBids, startOutbox } from "../../test/outbox-run.ts";
 import { createMetrics } from "../runtime/metrics.ts";
 import { measureOutbox } from "./chain-service.ts";
-import { troubleOf } from "./outbox/outbox.ts";
+import { outboxReason } from "./outbox/outbox.ts";
 
 test("an outbox that nobody answers is measured, and says why", async (t) => {
   const metrics = createMetrics();
@@ -12,12 +12,12 @@ test("an outbox that nobody answers is measured, and says why", async (t) => {
   measureOutbox(metrics, run.outbox);
   const silent = async () => /^akash_provider_outbox_silent (\d)$/m.exec(await metrics.text())?.[1];
   assert.equal(await silent(), "0");
-  assert.equal(troubleOf(run.outbox.state), undefined);
+  assert.equal(outboxReason(run.outbox.state), undefined);
   run.faults.silent = true;
   await fileBids(run, await run.stage.orders(1));
   await run.settle();
   assert.equal(await silent(), "1");
-  assert.match(troubleOf(run.outbox.state) ?? "", /no route to host/);
+  assert.match(outboxReason(run.outbox.state) ?? "", /no route to host/);
   run.faults.silent = false;
   await run.block();
   await run.block();

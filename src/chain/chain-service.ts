@@ -17,7 +17,7 @@ import type { Cursor } from "./comet/follower.ts";
 import type { RpcTransport } from "./comet/transport.ts";
 import { createForeignTransactions, type ForeignTransactions } from "./foreign-transactions.ts";
 import type { Signer } from "./keys/signer.ts";
-import { createOutbox, type OutboxLoop, troubleOf } from "./outbox/outbox.ts";
+import { createOutbox, type OutboxLoop, outboxReason } from "./outbox/outbox.ts";
 import type { SendSettings } from "./outbox/preparation.ts";
 import { createWonBids } from "./outbox/won-bids.ts";
 import type { Broadcaster } from "./tx/broadcaster.ts";
@@ -102,15 +102,15 @@ export function createChainService(
     opened: promise,
     detail() {
       if (!chain) return "";
-      const { trouble, nodes } = chain.status;
-      const ours = outbox && troubleOf(outbox.state);
-      return ours ?? trouble ?? `${chain.chainId}, block ${chain.height}, ${nodes.length} node(s)`;
+      const { reason, nodes } = chain.status;
+      const ours = outbox && outboxReason(outbox.state);
+      return ours ?? reason ?? `${chain.chainId}, block ${chain.height}, ${nodes.length} node(s)`;
     },
     status: () => lastStatus ?? statusNow(),
     *conditions() {
-      const { trouble, mirrorAgeMs = 0 } = chain?.status ?? {};
-      if (trouble !== undefined) yield condition("ChainTrouble", trouble);
-      const ours = outbox && troubleOf(outbox.state);
+      const { reason, mirrorAgeMs = 0 } = chain?.status ?? {};
+      if (reason !== undefined) yield condition("ChainTrouble", reason);
+      const ours = outbox && outboxReason(outbox.state);
       if (ours !== undefined) yield condition("TransactionsHeld", ours);
       if (foreign?.message !== undefined) yield condition("KeyUsedElsewhere", foreign.message);
       if (mirrorAgeMs > chainOldMs)
@@ -129,14 +129,14 @@ export function createChainService(
 }
 
 function statusOf(chain: CometChain, outbox: OutboxLoop | undefined, events: readonly string[]) {
-  const { chainId = "", head, trouble } = chain.status;
+  const { chainId = "", head, reason } = chain.status;
   const { owed = 0, done = 0, failed = 0 } = outbox?.counts ?? {};
   return {
     ...{ chainId, height: chain.height, head, owed, landed: done, failed, events },
     orders: [...chain.mirror.orders()].length,
     bids: [...chain.mirror.bids()].length,
     leases: [...chain.mirror.leases()].length,
-    trouble: trouble ?? (outbox && troubleOf(outbox.state)),
+    trouble: reason ?? (outbox && outboxReason(outbox.state)),
   };
 }
 

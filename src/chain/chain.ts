@@ -163,7 +163,7 @@ export interface ChainStatus {
   readonly blockTimeMs: number;
   /** How old the mirror's view is, by the time of its block; undefined until it was built. */
   readonly mirrorAgeMs: number | undefined;
-  readonly trouble: string | undefined;
+  readonly reason: string | undefined;
 }
 
 /** All queries, by name. A single thing that is not there is undefined, at the height of the answer. */
@@ -238,6 +238,6 @@ export interface MarketFilter<State> {
 }
 
 /** Why the mirror must not be relied on: until it was built, it is empty. */
-export function mirrorTrouble({ ready }: Pick<MirrorView, "ready">): string | undefined {
+export function mirrorUnavailable({ ready }: Pick<MirrorView, "ready">): string | undefined {
   return ready ? undefined : "the mirror has not been built yet";
 }

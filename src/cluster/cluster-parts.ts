@@ -1,5 +1,5 @@
 /** What the cluster service consists of, how its parts are wired, and what each of the other services gets of them. */
-import { type Chain, mirrorTrouble } from "../chain/chain.ts";
+import { type Chain, mirrorUnavailable } from "../chain/chain.ts";
 import type { Journal } from "../journal/journal.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { Kube } from "../kube/kube.ts";
@@ -66,7 +66,7 @@ export function createClusterParts({ overcommit, leases }: ClusterOptions, deps:
   const reclaimer = createReclaimer(deps);
   const leaseEvents = createLeaseEventKeeper({
     ...{ ...deps, live, leaseIn, health },
-    trouble: () => mirrorTrouble(chain.mirror) ?? leaseKeeper.trouble,
+    trouble: () => mirrorUnavailable(chain.mirror) ?? leaseKeeper.trouble,
   });
   keeper.onChange(onChange);
   return {

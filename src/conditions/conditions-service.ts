@@ -68,7 +68,7 @@ export function createConditionsService(deps: ConditionsDeps): Service<readonly 
     const entries = keys.map((key) => [key, held?.get(key)] as const);
     await journal?.relaxed("conditions", ({ conditions }) => {
       for (const [key, entry] of entries) {
-        if (entry) conditions.put({ subject: "", ...entry.is, told: entry.told });
+        if (entry) conditions.put({ subject: "", ...entry.is, notified: entry.told });
         else conditions.remove(...partsOf(key));
       }
     });

@@ -36,7 +36,7 @@ export type HeldConditions = ReturnType<typeof createHeldConditions>;
 
 export function createHeldConditions(kept: readonly ConditionRow[], startMs: number) {
   const entries = new Map<string, Entry>();
-  for (const { type, subject, message, sinceMs, told } of kept) {
+  for (const { type, subject, message, sinceMs, notified: told } of kept) {
     // It held when we last looked; whether it still does is seen once everything runs.
     const unseen = { status: "Unknown", reason: "NotSeenSinceRestart", ...(subject && { subject }) } as const;
     const is = { ...condition(type, message, unseen), sinceMs };

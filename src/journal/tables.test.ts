@@ -211,7 +211,7 @@ const leaseActions: fc.Arbitrary<Action>[] = [
     return { ...nothing, got: to.certificates.remove(owner, serial) };
   }),
   fc
-    .record({ type: name, subject: name, message: text, sinceMs: timeMs, told: fc.boolean() })
+    .record({ type: name, subject: name, message: text, sinceMs: timeMs, notified: fc.boolean() })
     .map((row) => (to, model) => {
       model.conditions.set(`${row.type} ${row.subject}`, { ...row });
       return { ...nothing, got: to.conditions.put(row) };

@@ -136,16 +136,16 @@ export interface ConditionRow {
   readonly subject: string;
   readonly message: string;
   readonly sinceMs: number;
-  readonly told: boolean;
+  readonly notified: boolean;
 }
 
 function createConditions(sql: Sql) {
   return createRecords<ConditionRow>(sql, {
     table: "conditions",
-    columns: { type: "type", subject: "subject", message: "message", sinceMs: "since", told: "told" },
+    columns: { type: "type", subject: "subject", message: "message", sinceMs: "since", notified: "told" },
     key: ["type", "subject"],
     order: "since, type, subject",
-    read: { boolean: ["told"] },
+    read: { boolean: ["notified"] },
   });
 }
 

@@ -8,7 +8,7 @@
  *   has none                 wait until its deadline, then end the lease: its tenant pays for nothing
  */
 
-import { type Chain, mirrorTrouble } from "../chain/chain.ts";
+import { type Chain, mirrorUnavailable } from "../chain/chain.ts";
 import { endingPauseMs, fileEnding, isEnding } from "../chain/closing.ts";
 import { type Lease, runs } from "../chain/records.ts";
 import { manifestDeadline } from "../journal/deadlines.ts";
@@ -59,7 +59,7 @@ export function createManifestLoop(deps: LoopDeps) {
   const reunite = (lease: Pick<Lease, "id">, key: string) => reuniteManifest(lease, key, deps);
 
   async function look(key: string, signal: AbortSignal): Promise<Outcome> {
-    const unbuilt = mirrorTrouble(mirror);
+    const unbuilt = mirrorUnavailable(mirror);
     if (unbuilt !== undefined) return waiting("chain", unbuilt);
     const lease = mirror.lease(parseLeaseId(key));
     if (!lease || !runs(lease)) return forget(key);

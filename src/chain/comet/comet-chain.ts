@@ -122,8 +122,8 @@ export function createCometChain(options: CometChainOptions): CometChain {
     get status() {
       const { head, blockTimeMs } = follower;
       const mirrorAgeMs = mirror.ready ? clock.now() - nsToMs(mirror.timeNs) : undefined;
-      const trouble = startError ?? follower.trouble;
-      return { chainId, nodes: pool.nodes, head, blockTimeMs, mirrorAgeMs, trouble };
+      const reason = startError ?? follower.reason;
+      return { chainId, nodes: pool.nodes, head, blockTimeMs, mirrorAgeMs, reason };
     },
     compareMirror: steps.compare,
     onStep: steps.onStep,

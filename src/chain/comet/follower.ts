@@ -60,7 +60,7 @@ export class Follower {
   #reported: ReportedHead | undefined;
   #lastBlockAtMs = 0;
   #failuresInRow = 0;
-  #trouble: string | undefined;
+  #reason: string | undefined;
   #loggedHaltAt: bigint | undefined;
   /** Since when the block after this height has been there in name only. */
   #notReady: { readonly height: bigint; readonly sinceMs: number } | undefined;
@@ -116,8 +116,8 @@ export class Follower {
     return this.#blockTime.averageMs;
   }
 
-  get trouble(): string | undefined {
-    return this.#trouble ?? this.#clockCheck.doubt?.message;
+  get reason(): string | undefined {
+    return this.#reason ?? this.#clockCheck.doubt?.message;
   }
 
   /** A call may take a block time, and twice as long after each failure: large blocks come over slow lines. */
@@ -217,7 +217,7 @@ export class Follower {
   #recovered(): void {
     if (this.#failuresInRow > 0) this.#deps.log.info("following the chain again", { height: this.height });
     this.#failuresInRow = 0;
-    this.#trouble = undefined;
+    this.#reason = undefined;
   }
 
   /** A node tells of a block before its results can be read: after every large one, for as long as it takes to run it. */
@@ -232,7 +232,7 @@ export class Follower {
   async #retryLater(error: ProviderError, signal: AbortSignal): Promise<void> {
     if (this.#failuresInRow === 0)
       this.#deps.log.warn("cannot follow the chain, retrying", { error, height: this.height });
-    this.#trouble = reasonOf(error);
+    this.#reason = reasonOf(error);
     this.counts.retries += 1;
     this.#failuresInRow += 1;
     await this.#pause.wait(growingPauseMs(rpcRetryFirstMs, rpcRetryMostMs, this.#failuresInRow), signal);

@@ -53,7 +53,7 @@ export interface OutboxLoop extends Outbox {
 }
 
 /** What keeps the outbox from its work, in words: first what a person must do something about. */
-export function troubleOf({ stalled, unproven, silent }: OutboxState): string | undefined {
+export function outboxReason({ stalled, unproven, silent }: OutboxState): string | undefined {
   return stalled?.message ?? unproven?.message ?? silent;
 }
 

@@ -1,6 +1,6 @@
 /** Keeps the health of every lease. A lease is judged again when something of it changes; nothing is polled. */
 
-import { type Chain, mirrorTrouble } from "../../chain/chain.ts";
+import { type Chain, mirrorUnavailable } from "../../chain/chain.ts";
 import { runs } from "../../chain/records.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { groupIn, manifestToRun, manifestWanted } from "../../journal/manifests.ts";
@@ -192,7 +192,7 @@ function createLookUp({ chain, journal, leases, pods, claims, clock }: HealthDep
     /** Why mirror or caches are not up to date. */
     trouble(): string | undefined {
       const caches = [pods.cache, claims.cache, nodes.cache].filter((cache) => cache !== undefined);
-      return mirrorTrouble(chain.mirror) ?? watchTrouble(caches);
+      return mirrorUnavailable(chain.mirror) ?? watchTrouble(caches);
     },
     *replicasOf(key: string): Iterable<SeenReplica> {
       for (const { uid, facts } of pods.in(leaseNamespace(parseLeaseId(key))))

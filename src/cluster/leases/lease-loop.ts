@@ -1,5 +1,5 @@
 /** Keeps every lease's workload as it should be: which leases there are, what wakes their loop, and how each of them stands. */
-import { type Chain, mirrorTrouble } from "../../chain/chain.ts";
+import { type Chain, mirrorUnavailable } from "../../chain/chain.ts";
 import { runs } from "../../chain/records.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { kinds } from "../../kube/kinds.ts";
@@ -151,7 +151,7 @@ function createLeaseLoop(deps: LeaseDeps) {
   }
 
   return async function look(key: string, signal: AbortSignal): Promise<Outcome> {
-    const unbuilt = mirrorTrouble(chain.mirror);
+    const unbuilt = mirrorUnavailable(chain.mirror);
     if (unbuilt !== undefined) return unknown(key, "chain", unbuilt);
     const lease = observeLease(key, deps);
     const ends = !runs(lease.lease);

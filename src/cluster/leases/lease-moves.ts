@@ -1,5 +1,5 @@
 /** Moves host names and endpoints between leases of an owner. It is settled at once; the new lease's loop ends what fails. */
-import { mirrorTrouble } from "../../chain/chain.ts";
+import { mirrorUnavailable } from "../../chain/chain.ts";
 import { runs } from "../../chain/records.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { LeaseWorkload } from "../../kube/objects/lease-workload.ts";
@@ -25,7 +25,7 @@ export function createLeaseMoves(deps: LeaseDeps) {
   const inTurn = createKeyedMutex(migrationsWaiting, (waiting) => new ProviderError("AKP_MIGRATION_BUSY", { waiting }));
 
   function workloadOf(to: LeaseId, { trouble }: { readonly trouble: string | undefined }): LeaseWorkload {
-    checkKnown(mirrorTrouble(chain.mirror) ?? live.troubleOf(kinds.manifest) ?? trouble);
+    checkKnown(mirrorUnavailable(chain.mirror) ?? live.troubleOf(kinds.manifest) ?? trouble);
     const observed = observeLease(formatLeaseId(to), deps);
     if (!runs(observed.lease)) throw new ProviderError("AKP_DESTINATION_UNKNOWN", {});
     checkKnown(isBehindCluster(observed, chain) ? "its manifest is not in the journal yet" : undefined);

@@ -1,6 +1,6 @@
 /** What runs for a lease, as its tenant may see it: read from caches at one moment. */
 
-import { type Chain, mirrorTrouble } from "../../chain/chain.ts";
+import { type Chain, mirrorUnavailable } from "../../chain/chain.ts";
 import { runs } from "../../chain/records.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { KubeObject } from "../../kube/kube.ts";
@@ -46,7 +46,7 @@ export function createTenantLeases(deps: TenantLeasesDeps): TenantLeases {
 
   /** Why nothing can be said of any lease now. */
   function trouble(): string | undefined {
-    return mirrorTrouble(chain.mirror) ?? live.troubleOf(kinds.namespace, kinds.manifest);
+    return mirrorUnavailable(chain.mirror) ?? live.troubleOf(kinds.namespace, kinds.manifest);
   }
 
   function find(id: LeaseId): TenantLease {

@@ -8,7 +8,7 @@ export const gatewayStatusMs = 250;
 export const gatewayChainOldMs = minute;
 
 export interface ChainPart {
-  readonly status: { readonly mirrorAgeMs: number | undefined; readonly trouble: string | undefined };
+  readonly status: { readonly mirrorAgeMs: number | undefined; readonly reason: string | undefined };
   readonly mirror: { readonly ready: boolean };
 }
 
@@ -50,7 +50,7 @@ function partOf(what: keyof typeof reasons, { ageMs, trouble }: Freshness) {
 
 function chainFreshness({ mirror, status }: ChainPart): Freshness {
   if (!mirror.ready) return { ageMs: undefined, trouble: "not read yet" };
-  const { mirrorAgeMs: ageMs, trouble } = status;
+  const { mirrorAgeMs: ageMs, reason: trouble } = status;
   // Nodes may answer although they or the chain have stopped.
   const isOld = ageMs !== undefined && ageMs > gatewayChainOldMs;
   return { ageMs, trouble: trouble ?? (isOld ? reasons.chain : undefined) };

@@ -16,7 +16,7 @@ import { createStatusSnapshot } from "./status-document.ts";
 function open(parts: Partial<StatusParts> = {}) {
   const clock = createVirtualClock();
   const deps = { provider: parseAddress(tenant), publicHost: "provider.example.com" };
-  const notRead = { status: { mirrorAgeMs: undefined, trouble: "not read" }, mirror: { ready: false } };
+  const notRead = { status: { mirrorAgeMs: undefined, reason: "not read" }, mirror: { ready: false } };
   const status = createProviderStatus({ chain: notRead, reclamationWindowMs: 86_400_000, ...parts });
   const snapshot = createStatusSnapshot({ ...deps, status, clock });
   return { clock, snapshot, shown: () => JSON.parse(Buffer.from(snapshot().body).toString()) };
@@ -26,7 +26,7 @@ function aChain(change: Partial<ChainPart["status"]> = {}): {
   status: ChainPart["status"];
   mirror: { ready: boolean };
 } {
-  return { status: { mirrorAgeMs: 6_000, trouble: undefined, ...change }, mirror: { ready: true } };
+  return { status: { mirrorAgeMs: 6_000, reason: undefined, ...change }, mirror: { ready: true } };
 }
 
 function aCluster(): ClusterSummary & { leases: number; inventory: ClusterSummary["inventory"] } {
@@ -134,7 +134,7 @@ test("chain without new blocks → stale, even if its nodes answer", async () =>
   const { clock, shown } = open({ chain: chain, cluster: undefined });
   await clock.advance(1);
   assert.equal(shown().stale, undefined);
-  chain.status = { mirrorAgeMs: gatewayChainOldMs + 1, trouble: undefined };
+  chain.status = { mirrorAgeMs: gatewayChainOldMs + 1, reason: undefined };
   await clock.advance(gatewayStatusMs);
   const [{ what, why }] = shown().stale;
   assert.deepEqual([what, why], ["chain", "no new block of the chain can be read"]);

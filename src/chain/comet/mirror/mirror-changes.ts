@@ -134,7 +134,7 @@ export async function readChanges(
 ): Promise<BlockReads> {
   const at: QueryOptions = { atOrAbove: height, height };
   const many = changes.orders.size > rpcMirrorSingles;
-  const listed = many ? await unlessGone(at, (each) => queries.orders({ state: "open" }, each)) : undefined;
+  const listed = many ? await unlessGone(at, (readEach) => queries.orders({ state: "open" }, readEach)) : undefined;
   return {
     allOrders: listed?.items,
     orders: many ? [] : await each(changes.orders.values(), at, queries.order),

@@ -1,5 +1,5 @@
 /** What chain, API server and journal say at one moment, each asked directly, and what mirror, caches and reservations show. */
-import { type Chain, mirrorTrouble } from "../../../chain/chain.ts";
+import { type Chain, mirrorUnavailable } from "../../../chain/chain.ts";
 import { runs } from "../../../chain/records.ts";
 import { listRunningLeases } from "../../../chain/running-leases.ts";
 import { manifestDeadline } from "../../../journal/deadlines.ts";
@@ -45,7 +45,7 @@ export async function readSnapshot(deps: ReconcilerDeps, isRestored: boolean, si
   const { chain, journal, leases, clock } = deps;
   const { provider, mirror, queries } = chain;
   // Before the mirror is built every lease would seem to have no reservation.
-  checkKnown(mirrorTrouble(mirror));
+  checkKnown(mirrorUnavailable(mirror));
   // The cluster first: what was restored is put right soon.
   const cluster = await readCluster(deps, signal);
   const caches = leases.trouble === undefined ? readCaches(leases.live) : undefined;
