@@ -36,7 +36,7 @@ export function openControlClient(command: Command) {
   for (const warning of warnings) printError(`warning: ${warning}`);
   const requestOf = (name: string, params: ControlParams = {}) => ({ dataDir, name, params, clock: realClock });
 
-  /** What arrives over the socket is JSON; what the journal says is put into the same shape. */
+  /** In the shape in which the control socket responds. */
   function readJournal<T>(work: (read: TableReads) => T): JsonOf<T> {
     const { atOnce, close } = openToRead(dataDir, realClock);
     try {

@@ -47,10 +47,10 @@ export function refreshCommand(): Command {
     .addHelpText("after", help);
   return command.action(async (id: string | undefined, { all, atOnce }: RefreshOptions, given: Command) => {
     if (all === (id !== undefined)) given.error("error: name one lease, or give --all");
-    const asker = openControlClient(given);
+    const client = openControlClient(given);
     const deps: RefreshDeps = {
-      leases: () => asker.request<readonly LeaseLine[]>("leases"),
-      refresh: (lease) => asker.request("refreshLease", { id: lease }),
+      leases: () => client.request<readonly LeaseLine[]>("leases"),
+      refresh: (lease) => client.request("refreshLease", { id: lease }),
       clock: realClock,
       show: (line) => print([line]),
     };

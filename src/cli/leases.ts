@@ -44,7 +44,7 @@ export function leaseRows(leases: readonly JsonOf<LeaseLine>[]): string[] {
   return [head, ...leases.flatMap((lease, at) => [rows[at] ?? "", ...notesOf(lease)])];
 }
 
-/** "2/3" replicas; "?" while nobody knows. */
+/** "2/3" replicas; "?" while unknown. */
 function readyText(health: JsonOf<LeaseLine>["health"]): string {
   if (!health) return "";
   if (health.state === "unknown") return "?";
@@ -52,7 +52,7 @@ function readyText(health: JsonOf<LeaseLine>["health"]): string {
   return `${sum("ready")}/${sum("wanted")}`;
 }
 
-function unwellText({ observedMs, limitMs, heldBy }: SeenUnhealthy): string {
+function unhealthyText({ observedMs, limitMs, heldBy }: SeenUnhealthy): string {
   const limit = limitMs === undefined ? "" : `; the lease is closed after ${formatDuration(limitMs)} unhealthy`;
   const end = heldBy === undefined ? limit : `; not counted now: ${heldBy}`;
   return `unhealthy for ${formatDuration(Math.floor(observedMs / 1_000) * 1_000)}${end}`;
@@ -78,7 +78,7 @@ function notesOf({
       const which = replicas > 1 ? `${service} ×${replicas}` : service;
       return `${which}: ${reason}: ${message}`;
     }),
-    ...(unwell && health?.state === "unhealthy" ? [unwellText(unwell)] : []),
+    ...(unwell && health?.state === "unhealthy" ? [unhealthyText(unwell)] : []),
     ...withheld.map((each) => `withheld: ${each}`),
     ...hostTroubles,
     ...addressless.map((each) => `no address yet: ${each}`),

@@ -34,20 +34,20 @@ export function ordersCommand(): Command {
     .option("-f, --follow", "go on with every order of which there is news, until you end it", false)
     .addHelpText("after", "\nAsk about one of them: akash-provider why <order>");
   return command.action(async (options: OrdersOptions, given: Command) => {
-    const asker = openControlClient(given);
-    if (options.follow) return follow(asker, options);
+    const client = openControlClient(given);
+    if (options.follow) return follow(client, options);
     const { limit, json } = options;
-    const orders = await asker.requestOrRead("orders", { limit }, (read) => readOrders(read, limit));
+    const orders = await client.requestOrRead("orders", { limit }, (read) => readOrders(read, limit));
     if (json) return orders.toReversed().forEach(printJson);
     if (orders.length === 0) return printError("no order has been seen yet");
     print([orderHeading(), ...orders.toReversed().map((order) => orderRow(order, realClock.now()))]);
   });
 }
 
-async function follow(asker: ControlClient, { limit, json }: OrdersOptions): Promise<void> {
+async function follow(client: ControlClient, { limit, json }: OrdersOptions): Promise<void> {
   const signal = abortOnSignals();
   if (!json) print([orderHeading()]);
-  for await (const order of asker.stream<FollowedOrder>("orders", { limit, follow: true }, signal)) {
+  for await (const order of client.stream<FollowedOrder>("orders", { limit, follow: true }, signal)) {
     if (json) printJson(order);
     else if (isMissed(order)) printError(`${order.missed} orders are left out: too much happened at once`);
     else print([orderRow(order, realClock.now())]);
@@ -73,10 +73,10 @@ export function whyCommand(): Command {
     );
   return command.action(async (text: string, options: WhyOptions, given: Command) => {
     const id = orderIn(text);
-    const asker = openControlClient(given);
-    const orders = await asker.requestOrRead("why", { id }, (read) => readOrderReports(read, id));
+    const client = openControlClient(given);
+    const orders = await client.requestOrRead("why", { id }, (read) => readOrderReports(read, id));
     if (orders.length === 0) {
-      const since = asker.readJournal((read) => read.orders.firstSeenAtMs() ?? null);
+      const since = client.readJournal((read) => read.orders.firstSeenAtMs() ?? null);
       throw new ProviderError("AKP_ORDER_UNKNOWN", { id, since: rememberedSince(since) });
     }
     if (options.json) return orders.forEach(printJson);
@@ -112,10 +112,10 @@ export function screenCommand(): Command {
     .option("--evidence", "show what every check saw, not only those that said no", false);
   return command.action(async (path: string, options: ScreenOptions, given: Command) => {
     const owner = options.owner === "" ? "" : parseAddress(options.owner);
-    const asker = openControlClient(given);
+    const client = openControlClient(given);
     // What is wrong with the file itself is said without a provider, and with its name.
     const sdl = soundSdlText(path);
-    const { groups } = await asker.request<ScreenResponse>("screen", { sdl, owner });
+    const { groups } = await client.request<ScreenResponse>("screen", { sdl, owner });
     if (options.json) groups.forEach(printJson);
     const decisions = groups.map(({ name, decision }) => ({ name, decision: readDecision(decision) }));
     if (!options.json) for (const each of decisions) print(groupLines(each, options));

@@ -34,15 +34,15 @@ export function policiesCommand(): Command {
     .option("--limit <number>", "how many orders of the journal are judged", wholeNumber(ordersJudged), 1_000)
     .addHelpText("after", "\nNothing is changed: the provider takes its policies from --policy-file, when it changes.");
   return command.action((options: PoliciesOptions, given: Command) => {
-    const asker = openControlClient(given);
-    const path = options.check ?? asker.settings.policyFile;
+    const client = openControlClient(given);
+    const path = options.check ?? client.settings.policyFile;
     const policies = path === undefined ? noPolicies : readPolicyFile(path);
     const judge = judgeBy(policies);
     const nowMs = realClock.now();
     const means = describePolicies(policies);
-    const orders = lastOrders(asker, options.limit);
+    const orders = lastOrders(client, options.limit);
     const refused = orders.flatMap((order) => refusalOf(judge, order));
-    const manifests = heldManifests(asker);
+    const manifests = heldManifests(client);
     const refusedManifests = manifests.flatMap((manifest) => refusalOfManifest(judge, manifest));
     if (options.json) {
       const judged = { judged: orders.length, refused, judgedManifests: manifests.length, refusedManifests };
@@ -60,9 +60,9 @@ export function policiesCommand(): Command {
   });
 }
 
-function lastOrders(asker: ControlClient, limit: number): readonly Pick<SeenOrder, "orderId" | "spec">[] {
+function lastOrders(client: ControlClient, limit: number): readonly Pick<SeenOrder, "orderId" | "spec">[] {
   return orNothing(() =>
-    asker.readJournal(({ orders }) => orders.recent(limit).map(({ orderId, spec }) => ({ orderId, spec }))),
+    client.readJournal(({ orders }) => orders.recent(limit).map(({ orderId, spec }) => ({ orderId, spec }))),
   );
 }
 
@@ -73,9 +73,9 @@ interface HeldManifest {
   readonly hosts: readonly string[];
 }
 
-function heldManifests(asker: ControlClient): readonly HeldManifest[] {
+function heldManifests(client: ControlClient): readonly HeldManifest[] {
   return orNothing(() =>
-    asker.readJournal(({ manifests }) =>
+    client.readJournal(({ manifests }) =>
       manifests.leaseIds().flatMap((leaseId): HeldManifest[] => {
         const row = manifests.get(leaseId);
         if (!row) return [];

@@ -32,19 +32,19 @@ import { createManifestService, type ManifestOptions } from "../manifest/manifes
 import type { ManifestStatus } from "../manifest/manifest-status.ts";
 import { parseLeaseId, parseOrderId } from "../market/ids.ts";
 import { type Boundary, openBoundary } from "../runtime/boundary.ts";
-import { type Clock, nsToMs } from "../runtime/clock.ts";
+import { nsToMs } from "../runtime/clock.ts";
 import { createControlService } from "../runtime/control/control-service.ts";
+import type { RuntimeDeps } from "../runtime/deps.ts";
 import type { ResourceService, Service } from "../runtime/lifecycle.ts";
 import type { ListenAddress } from "../runtime/listener.ts";
-import type { Log } from "../runtime/log.ts";
+import { once } from "../runtime/memoize.ts";
 import { createMetrics, type Metrics } from "../runtime/metrics.ts";
 import { createMetricsListener } from "../runtime/metrics-listener.ts";
 import { createProcess, type Process, type ProcessStatus } from "../runtime/process.ts";
-import type { Random } from "../runtime/random.ts";
 import { createExclusiveService, type ExclusiveOptions } from "./exclusive.ts";
 import { createSettingsService } from "./settings-service.ts";
 
-export interface ProviderOptions {
+export interface ProviderOptions extends RuntimeDeps {
   readonly dataDir: string;
   /** Where they follow a file, its content is kept for the next start. */
   readonly settings?: FollowedSettings;
@@ -53,30 +53,27 @@ export interface ProviderOptions {
   /** Without it the bus stays inside the process. */
   readonly redis?: RedisOptions;
   readonly metricsListener?: ListenAddress;
-  /** Who is told of conditions as they come and go. */
+  /** Receiver of notifications about conditions. */
   readonly notify?: Receiver;
-  /** Whether commands can ask it, over a socket in its data directory. */
+  /** Whether it serves the control socket in its data directory. */
   readonly control?: boolean;
   readonly chain: ChainServiceOptions;
   readonly kube?: ResourceService<Kube>;
   /** In a cluster: the Lease that keeps a second provider with this key out. */
   readonly exclusive?: ExclusiveOptions;
-  /** What is sold of the cluster, and how; without it, or without a cluster, nothing is bid. */
+  /** Without it, or without a cluster, nothing is bid. */
   readonly market?: MarketOptions;
-  /** How our money is looked after; without it nothing is withdrawn. */
+  /** Without it nothing is withdrawn. */
   readonly balance?: BalanceOptions;
-  /** How tenants reach us; without it nobody does. */
+  /** The tenants' gateway. */
   readonly gateway?: TenantGatewayOptions;
   /** What runs before everything else, for instance the node of the demo. */
   readonly before?: readonly Service[];
   /** What runs on top of everything else, for instance the tenants of the demo. */
   readonly after?: (services: ProviderServices) => readonly Service[];
   readonly shutdownMs?: number;
-  /** Where a test may end the provider in mid-air. */
+  /** For crash tests. */
   readonly boundary?: Boundary;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
 /** The cluster, the manifests and the bid engine, with where each looks. */
@@ -85,7 +82,7 @@ export interface MarketOptions {
   readonly inventory: (deps: ServiceDeps) => InventoryFeed;
   /** Undefined where IP addresses are not leased. */
   readonly ipOperator?: (deps: ServiceDeps) => IpOperatorClient;
-  /** Who says how host names are doing; without it nobody knows. */
+  /** Reports the health of host names. */
   readonly hostnameFeed?: (deps: ServiceDeps) => HostnameFeed;
   readonly manifest: ManifestOptions;
   readonly bidengine: BidEngineOptions;
@@ -99,7 +96,6 @@ export interface Provider extends Process {
 
 export interface ProviderStatus extends ProcessStatus {
   readonly bus: readonly TopicStatus[] | undefined;
-  /** What an operator should know, and since when. */
   readonly conditions: readonly HeldCondition[] | undefined;
   readonly chain: ChainServiceStatus | undefined;
   readonly cluster: ClusterStatus | undefined;
@@ -110,15 +106,12 @@ export interface ProviderStatus extends ProcessStatus {
 }
 
 /** Resources of the lower services; a promise resolves when the service of its name has started. */
-export interface ServiceDeps {
+export interface ServiceDeps extends RuntimeDeps {
   readonly chain: Promise<Chain>;
   readonly kube: Promise<Kube> | undefined;
   readonly bus: Promise<Bus>;
   readonly journal: Promise<Journal>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  /** For who serves them; a service says what is measured of it in `measure`. */
+  /** For the services that serve them; a service registers its own in `measure`. */
   readonly metrics: Metrics;
 }
 
@@ -171,17 +164,17 @@ export function createProvider(options: ProviderOptions): Provider {
     receiver: options.notify,
     journal: journal.opened,
   });
-  const ask: Process["control"] = (...asked) => running.control(...asked);
+  const control: Process["control"] = (...request) => running.control(...request);
   const services: Service[] = [
     ...before,
-    // First of all, so that a start that takes long can be watched and is not taken for dead.
+    // First, so that a long start can be observed.
     ...(metricsListener ? [createMetricsListener(metrics, metricsListener, log)] : []),
-    // Its lock makes us the only one in the directory, so that the control socket is ours alone.
+    // Before the control socket: its lock makes this the only provider in the directory.
     journal,
     ...(options.settings ? [createSettingsService(options.settings, deps)] : []),
     bus,
-    ...(options.control ? [createControlService({ dataDir, control: ask, clock, log })] : []),
-    // What keeps the chain from starting is worth a word too.
+    ...(options.control ? [createControlService({ dataDir, control, clock, log })] : []),
+    // Before the chain, to report what keeps that from starting.
     conditions,
     ...(kube ? [kube] : []),
     ...(exclusive ? [exclusive.service] : []),
@@ -197,7 +190,7 @@ export function createProvider(options: ProviderOptions): Provider {
       cluster: market?.cluster.opened,
     }) ?? []),
   ];
-  const running = createProcess({ services, metrics, clock, log, ...(shutdownMs !== undefined && { shutdownMs }) });
+  const running = createProcess({ services, metrics, clock, log, shutdownMs });
   return {
     ...running,
     status() {
@@ -239,12 +232,7 @@ async function tenantServicesOf(market: Market) {
 
 function createMarket(options: MarketOptions, deps: ServiceDeps & { readonly kube: Promise<Kube> }) {
   const { inventory, ipOperator, pricing } = options;
-  // Orders and manifests are judged by the same; who comes first opens them.
-  let opened: PolicySource | undefined;
-  const policies = () => {
-    opened ??= options.policies(deps);
-    return opened;
-  };
+  const policies = once(() => options.policies(deps));
   const cluster = createClusterService(options.cluster, {
     ...deps,
     inventory: inventory(deps),

@@ -1,4 +1,4 @@
-/** Asks the running provider over its control socket. */
+/** Sends requests to the running provider over its control socket. */
 import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { catalogue, type ErrorCode } from "../catalogue.ts";
@@ -10,9 +10,9 @@ import type { ControlParams } from "../lifecycle.ts";
 import { parseJson } from "../parse-json.ts";
 import { controlPath, controlRequestBytes, requestTooLarge } from "./control-socket.ts";
 
-/** How long a command waits for the beginning of an answer: a price script may take its time, and others wait before it. */
+/** Time until the response begins: a price script may be slow, and others may wait before it. */
 const controlAnswerMs = 2 * minute;
-/** One line of an answer: a decision with all of its evidence is under 100 KB. */
+/** One line of a response: a decision with all of its evidence is under 100 KB. */
 const controlLineBytes = 16 * 1024 * 1024;
 
 export interface ControlRequest {
@@ -20,17 +20,17 @@ export interface ControlRequest {
   readonly name: string;
   readonly params?: ControlParams;
   readonly clock: Clock;
-  /** Ends an answer that goes on. */
+  /** Ends a stream. */
   readonly signal?: AbortSignal;
 }
 
-/** The one answer. AKP_PROVIDER_NOT_RUNNING when nobody is there to ask. */
+/** A single response. AKP_PROVIDER_NOT_RUNNING when no provider listens. */
 export async function requestControl(call: ControlRequest): Promise<unknown> {
   for await (const response of streamControl(call)) return response;
   throw cut(controlPath(call.dataDir), "it said nothing");
 }
 
-/** What comes one by one, until the provider or the signal ends it. */
+/** A stream of values until the provider or the signal ends it. */
 export async function* streamControl({
   dataDir,
   name,
@@ -46,7 +46,7 @@ export async function* streamControl({
   signal?.addEventListener("abort", leave, { once: true });
   try {
     const response = await begin(sent, text, path, clock);
-    if (response.statusCode !== 200) throw await refusalOf(response, path);
+    if (response.statusCode !== 200) throw await errorOf(response, path);
     for await (const line of linesOf(response, path)) yield answerOf(line, path);
   } catch (thrown) {
     if (!signal?.aborted) throw thrown;
@@ -64,7 +64,7 @@ async function begin(sent: ClientRequest, text: string, path: string, clock: Clo
   const [response] = await withDeadline(clock, controlAnswerMs, began, () => {
     throw cut(path, `nothing came within ${controlAnswerMs} ms`);
   });
-  // Told by the stream that is read; before that, nobody would be there to hear it.
+  // Later errors are reported by the response stream.
   sent.on("error", () => undefined);
   return response as IncomingMessage;
 }
@@ -79,7 +79,7 @@ function connectFault(path: string, thrown: unknown): ProviderError {
   return new ProviderError("AKP_CONTROL_CUT", details, { cause: thrown });
 }
 
-async function refusalOf(response: IncomingMessage, path: string): Promise<ProviderError> {
+async function errorOf(response: IncomingMessage, path: string): Promise<ProviderError> {
   for await (const line of linesOf(response, path)) {
     const told = parseJson(line);
     if (!isRecord(told)) break;

@@ -19,15 +19,15 @@ import {
   warnOfOpenFolder,
 } from "./control-socket.ts";
 
-/** An operator's commands at once, those that follow included; a script that asks in a loop still leaves room. */
+/** Concurrent connections of commands, streams included. */
 export const controlConnections = 32;
-/** Whoever asks is on this machine and has the question ready. */
-const controlQuestionMs = 5 * second;
-/** A reader that takes nothing for this long is gone, or was stopped with Ctrl-Z. */
+/** Clients are on this machine and send their request at once. */
+const controlRequestMs = 5 * second;
+/** A client that reads nothing for this long is disconnected. */
 const controlWriteMs = 10 * second;
-/** Values of a stream between two breaths of the event loop, each with up to half a millisecond behind it. */
+/** Values of a stream between two yields to the event loop; each may take half a millisecond. */
 const controlSliceValues = 32;
-/** Those who follow are told that the provider stops; who does not listen is not waited for. */
+/** Time for streams to end at the shutdown. */
 const controlStopMs = second;
 
 interface ControlOptions {
@@ -38,7 +38,7 @@ interface ControlOptions {
 }
 
 export function createControlService({ dataDir, control, clock, log }: ControlOptions): Service {
-  const bounds = { requestTimeout: controlQuestionMs, headersTimeout: controlQuestionMs };
+  const bounds = { requestTimeout: controlRequestMs, headersTimeout: controlRequestMs };
   let detail = "";
   return {
     name: "control",
@@ -47,7 +47,7 @@ export function createControlService({ dataDir, control, clock, log }: ControlOp
       warnOfOpenFolder(dataDir, log);
       await clearControlPath(path);
       const server = createServer({ ...bounds, connectionsCheckingInterval: 1_000 }, (request, response) => {
-        void answer(request, response, untilGone(response, scope.signal));
+        void respond(request, response, untilGone(response, scope.signal));
       });
 
       const { close } = await listenOnSocket(server, { path, connections: controlConnections, log }).catch((cause) => {
@@ -60,17 +60,17 @@ export function createControlService({ dataDir, control, clock, log }: ControlOp
     detail: () => detail,
   };
 
-  /** Never rejects: whoever asked is told, or is gone. */
-  async function answer(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
-    // One question to a connection: a command asks once, and a connection that is kept would count for nothing.
+  /** Never rejects: an error is the response. */
+  async function respond(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
+    // One request per connection.
     response.setHeader("connection", "close").setHeader("content-type", "application/x-ndjson");
     try {
       const params = await readParams(request);
-      const answered = await control((request.url ?? "").slice(1), params, signal);
-      if (!isStream(answered)) return void response.end(line(answered));
+      const result = await control((request.url ?? "").slice(1), params, signal);
+      if (!isStream(result)) return void response.end(line(result));
       response.flushHeaders();
       let count = 0;
-      for await (const value of answered) {
+      for await (const value of result) {
         if (signal.aborted) break;
         if (!response.write(line(value))) await untilTaken(response);
         count += 1;
@@ -78,15 +78,15 @@ export function createControlService({ dataDir, control, clock, log }: ControlOp
       }
       response.end();
     } catch (thrown) {
-      tell(response, thrown, signal);
+      respondError(response, thrown, signal);
     }
   }
 
-  function tell(response: ServerResponse, thrown: unknown, signal: AbortSignal): void {
+  function respondError(response: ServerResponse, thrown: unknown, signal: AbortSignal): void {
     if (thrown === signal.reason && signal.aborted) return void response.end();
     const { entry, code, message, details } = ProviderError.from(thrown);
-    if (code === "AKP_INTERNAL") log.error("control question failed", { error: thrown });
-    // In the middle of an answer nothing can be said any more; that it is cut can be seen.
+    if (code === "AKP_INTERNAL") log.error("control request failed", { error: thrown });
+    // In the middle of a stream the client can only be disconnected.
     if (response.headersSent) response.destroy();
     else response.writeHead(entry.http).end(line({ code, message, details: simple(details) }));
   }
@@ -97,7 +97,7 @@ export function createControlService({ dataDir, control, clock, log }: ControlOp
   }
 }
 
-/** Aborted when the asker has left, or when the provider stops. */
+/** Aborted when the client disconnects or the provider stops. */
 function untilGone(response: ServerResponse, stopping: AbortSignal): AbortSignal {
   const gone = new AbortController();
   response.once("close", () => gone.abort());
@@ -105,8 +105,8 @@ function untilGone(response: ServerResponse, stopping: AbortSignal): AbortSignal
 }
 
 async function readParams(request: IncomingMessage): Promise<ControlParams> {
-  const refuse = (reason: string) => new ProviderError("AKP_QUESTION_REFUSED", { reason });
-  if (request.method !== "POST") throw refuse(`it is asked with POST, not ${request.method}`);
+  const reject = (reason: string) => new ProviderError("AKP_QUESTION_REFUSED", { reason });
+  if (request.method !== "POST") throw reject(`the method must be POST, not ${request.method}`);
   const pieces: Buffer[] = [];
   let bytes = 0;
   for await (const piece of request as AsyncIterable<Buffer>) {
@@ -115,12 +115,12 @@ async function readParams(request: IncomingMessage): Promise<ControlParams> {
     pieces.push(piece);
   }
   const params = bytes === 0 ? {} : parseJson(Buffer.concat(pieces).toString("utf8"));
-  if (!isRecord(params)) throw refuse("it is not a JSON object");
+  if (!isRecord(params)) throw reject("it is not a JSON object");
   return params;
 }
 
-function isStream(answered: unknown): answered is AsyncIterable<unknown> {
-  return typeof answered === "object" && answered !== null && Symbol.asyncIterator in answered;
+function isStream(result: unknown): result is AsyncIterable<unknown> {
+  return typeof result === "object" && result !== null && Symbol.asyncIterator in result;
 }
 
 /** What the words of an error are made of. Beside that, it may hold anything as evidence for the log. */

@@ -1,4 +1,4 @@
-/** Where the running provider is asked: a Unix socket in its data directory, which is therefore one to a provider. */
+/** The control socket: a Unix socket in the data directory, so one per provider. */
 import { lstatSync, rmSync, statSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -7,13 +7,13 @@ import { ProviderError, systemCodeOf } from "../errors.ts";
 import type { ControlParams } from "../lifecycle.ts";
 import type { Log } from "../log.ts";
 
-/** A question is small but for an SDL, of which no more than 256 KiB are read; JSON may double it. */
+/** The largest request holds an SDL of 256 KiB; JSON may double it. */
 export const controlRequestBytes = 1024 * 1024;
 
 /** What the system takes of a path: sun_path less the byte that ends it. */
 const mostPathBytes = process.platform === "linux" ? 107 : 103;
 
-/** Node and some systems would cut a longer path short, and two providers would meet at the same socket. */
+/** Some systems truncate a longer path, and two providers could share a socket. */
 export function controlPath(dataDir: string): string {
   const path = join(dataDir, "control.sock");
   const bytes = Buffer.byteLength(path);
@@ -22,18 +22,18 @@ export function controlPath(dataDir: string): string {
   return path;
 }
 
-/** Removes the socket of a process that died; whatever else is there belongs to somebody and stays. */
+/** Removes the socket of a process that died, and nothing else. */
 export async function clearControlPath(path: string): Promise<void> {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (!found) return;
-  const refuse = (reason: string) => new ProviderError("AKP_CONTROL_SOCKET_UNUSABLE", { path, reason });
-  if (!found.isSocket()) throw refuse("something else has its name");
-  if (await isAnswered(path)) throw refuse("another process answers there");
+  const unusable = (reason: string) => new ProviderError("AKP_CONTROL_SOCKET_UNUSABLE", { path, reason });
+  if (!found.isSocket()) throw unusable("something else has its name");
+  if (await isListening(path)) throw unusable("another process answers there");
   rmSync(path, { force: true });
 }
 
-/** Whether a process listens there. One that is too busy to take us does, too. */
-function isAnswered(path: string): Promise<boolean> {
+/** Whether a process listens there, also one that is too busy to accept. */
+function isListening(path: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const socket = connect(path);
     socket.once("connect", () => {
@@ -49,7 +49,7 @@ function isAnswered(path: string): Promise<boolean> {
   });
 }
 
-/** Whoever may write to the directory could put a socket of their own in the place of ours. */
+/** A user with write access to the directory could replace the socket. */
 export function warnOfOpenFolder(dataDir: string, log: Log): void {
   if ((statSync(dataDir).mode & 0o002) === 0) return;
   log.info("data directory can be written by every user", { path: dataDir, advice: `chmod o-w ${dataDir}` });
@@ -60,7 +60,7 @@ export function requestTooLarge(): ProviderError {
   return new ProviderError("AKP_QUESTION_REFUSED", { reason });
 }
 
-/** What a command asks is a stranger's JSON until it has been looked at. */
+/** Validates the parameters of a request. */
 export function parseControlParams<T>(shape: z.ZodType<T>, params: ControlParams): T {
   const { data, error } = shape.safeParse(params);
   if (!error) return data;

@@ -1,4 +1,4 @@
-/** The control socket from both ends, and from the end of somebody who means no good. */
+/** The control socket from both ends, with hostile clients too. */
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
@@ -68,7 +68,7 @@ async function start(owner: Owner, dataDir = temporaryFolder(owner), others: Ser
   return { dataDir, path: join(dataDir, "control.sock"), ask: request, stop };
 }
 
-test("a params is answered, with large numbers as text, and the socket goes with the provider", async (t) => {
+test("a request is answered with large numbers as text; the socket file is removed at the stop", async (t) => {
   const { ask, path, stop } = await start(t);
   const params = { text: "\u2028 line\nbreak \u001b[2J", list: [1, { deep: null }] };
   assert.deepEqual(await ask("echo", params), params);
@@ -78,7 +78,7 @@ test("a params is answered, with large numbers as text, and the socket goes with
   assert.ok(!existsSync(path));
 });
 
-test("an error of the provider is the same error for whoever asked", async (t) => {
+test("an error of a handler → the client throws the same error", async (t) => {
   const { ask } = await start(t);
   await assert.rejects(ask("fail"), (error: ProviderError) => {
     assert.deepEqual([error.code, error.details], ["AKP_NO_OPEN_BID", { order: "akash1…/1/1/1" }]);
@@ -88,7 +88,7 @@ test("an error of the provider is the same error for whoever asked", async (t) =
   await assert.rejects(ask("what"), { code: "AKP_QUESTION_UNKNOWN", message: /it knows: echo, large/ });
 });
 
-test("a service that has not started is not asked, and what it waits for is told", async (t) => {
+test("a service that has not started → AKP_NOT_RUNNING_YET with what it waits for", async (t) => {
   const gate = Promise.withResolvers<void>();
   const slow: Service = {
     name: "slow",
@@ -102,7 +102,7 @@ test("a service that has not started is not asked, and what it waits for is told
   await eventually("it answers", async () => (await ask("slow")) === "here");
 });
 
-test("what goes on ends when its reader leaves, and when the provider stops", async (t) => {
+test("a stream ends when its client disconnects and when the provider stops", async (t) => {
   const { dataDir, stop } = await start(t);
   const leaving = new AbortController();
   const seen: unknown[] = [];
@@ -117,7 +117,7 @@ test("what goes on ends when its reader leaves, and when the provider stops", as
   assert.deepEqual(seen, [1, 2, 3, 1, 2, 3]);
 });
 
-test("with nobody there, that is said; with a path that is too long, what to do", async (t) => {
+test("no provider → AKP_PROVIDER_NOT_RUNNING; too long a path → AKP_CONTROL_PATH_TOO_LONG", async (t) => {
   const dataDir = temporaryFolder(t);
   const asked = () => requestControl({ dataDir, name: "echo", clock: realClock });
   await assert.rejects(asked(), { code: "AKP_PROVIDER_NOT_RUNNING", message: /there is no socket/ });
@@ -136,7 +136,7 @@ async function leaveStaleSocket(path: string): Promise<void> {
   assert.ok(existsSync(path));
 }
 
-test("the socket of a dead process is replaced; what is alive, or no socket, is left alone", async (t) => {
+test("the socket of a dead process is replaced; a live one, or a file, is left and the start fails", async (t) => {
   const dead = temporaryFolder(t);
   await leaveStaleSocket(join(dead, "control.sock"));
   const stage = await start(t, dead);
@@ -150,7 +150,7 @@ test("the socket of a dead process is replaced; what is alive, or no socket, is 
   assert.ok(existsSync(join(file, "control.sock")));
 });
 
-test("a directory that every user may write to draws a warning with what to do", async (t) => {
+test("a world-writable data directory → a warning with advice", async (t) => {
   const dataDir = temporaryFolder(t);
   const lines: unknown[] = [];
   const log = { ...silentLog, info: (...line: unknown[]) => void lines.push(line) };
@@ -161,7 +161,7 @@ test("a directory that every user may write to draws a warning with what to do",
   assert.match(JSON.stringify(lines), /can be written by every user.*chmod o-w/);
 });
 
-/** What a peer says that writes this and reads all. */
+/** The response to raw text. */
 function exchange(path: string, text: string): Promise<string> {
   return new Promise((resolve) => {
     let heard = "";
@@ -173,7 +173,7 @@ function exchange(path: string, text: string): Promise<string> {
   });
 }
 
-test("garbage, a huge params and one that is no object are refused in words, and others are served", async (t) => {
+test("garbage, a huge request and one that is no object → rejected with a reason; others are served", async (t) => {
   const { ask, path } = await start(t);
   assert.match(await exchange(path, "\u0000\u0001 what\r\n\r\n"), /^HTTP\/1.1 400/);
   assert.match(await exchange(path, `GET /${"x".repeat(100_000)} HTTP/1.1\r\n\r\n`), /^HTTP\/1.1 431/);
@@ -189,7 +189,7 @@ test("garbage, a huge params and one that is no object are refused in words, and
   assert.deepEqual(await ask("echo", { still: "here" }), { still: "here" });
 });
 
-test("peers that say nothing, and one that reads nothing, hold up nobody but themselves", async (t) => {
+test("silent clients and one that does not read delay no other client", async (t) => {
   const { ask, path, stop } = await start(t);
   const silent: Socket[] = [];
   for (let count = 0; count < controlConnections - 1; count++) silent.push(connect(path));
@@ -204,7 +204,7 @@ test("peers that say nothing, and one that reads nothing, hold up nobody but the
   for (const socket of [...silent, deaf]) socket.destroy();
 });
 
-test("a socket of another protocol is told apart from a provider", async (t) => {
+test("a socket of another protocol → AKP_CONTROL_CUT", async (t) => {
   const dataDir = temporaryFolder(t);
   const other = createServer((socket) => socket.end("220 ready\r\n")).listen(join(dataDir, "control.sock"));
   t.after(() => void other.close());
