@@ -155,9 +155,7 @@ test("a missing MetalLB is waited for", async (t) => {
   assert.deepEqual(stage.shown(), []);
   assert.deepEqual(
     stage.operator.conditions.map(({ type, message }) => `${type}: ${message}`),
-    Array(2).fill(
-      "MetalLbMissing: MetalLB cannot be asked for addresses: the cluster does not know ipaddresspools.metallb.io",
-    ),
+    Array(2).fill("MetalLbMissing: MetalLB assigns no addresses: the cluster does not know ipaddresspools.metallb.io"),
   );
   assert.equal(stage.operator.waitingFor, undefined);
   stage.bringMetalLb();

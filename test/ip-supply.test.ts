@@ -103,10 +103,7 @@ test("without a ready controller pod of MetalLB there is no capacity, and it com
   stage.declare(ann);
   await stage.settled();
   const message = "no controller pod in metallb-system is ready";
-  assert.deepEqual(
-    conditions(stage),
-    Array(2).fill(`MetalLbMissing: MetalLB cannot be asked for addresses: ${message}`),
-  );
+  assert.deepEqual(conditions(stage), Array(2).fill(`MetalLbMissing: MetalLB assigns no addresses: ${message}`));
   assert.deepEqual([stage.shown(), counts(stage)], [[], [0n, 0n, 0n]]);
   stage.setControllerReady(true);
   await stage.settled();

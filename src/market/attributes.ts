@@ -60,7 +60,7 @@ function storageKinds(own: readonly Attribute[]): Attribute[][] {
   return Array.from(byKind.values(), (each) => each.map(({ attribute }) => attribute));
 }
 
-/** "capabilities/gpu/vendor/nvidia/model/a100" is asked for as "vendor/nvidia/model/a100". */
+/** "capabilities/gpu/vendor/nvidia/model/a100" is requested as "vendor/nvidia/model/a100". */
 function publishedGpus(own: readonly Attribute[]): Attribute[] {
   return own.flatMap(({ key, value }) => {
     const [root, what = "", ...rest] = key.split("/");

@@ -19,13 +19,13 @@ const longestText = 128;
 export const zero: Decimal = { atto: 0n };
 
 export function parseDecimal(text: string): Decimal {
-  const refuse = (reason: string) => malformed(text, "a decimal number", reason, "0.025");
-  if (text.length > longestText) throw refuse(`it is longer than ${longestText} characters`);
+  const invalid = (reason: string) => malformed(text, "a decimal number", reason, "0.025");
+  if (text.length > longestText) throw invalid(`it is longer than ${longestText} characters`);
   const parts = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text);
-  if (!parts) throw refuse("it must be digits, at most one point between them, and perhaps a minus sign in front");
+  if (!parts) throw invalid("it must be digits, at most one point between them, and perhaps a minus sign in front");
   const [, sign = "", whole = "", fraction = ""] = parts;
   if (fraction.length > fractionDigits) {
-    throw refuse(`it has ${fraction.length} digits after the point, and the chain keeps ${fractionDigits}`);
+    throw invalid(`it has ${fraction.length} digits after the point, and the chain keeps ${fractionDigits}`);
   }
   const magnitude = BigInt(whole + fraction.padEnd(fractionDigits, "0"));
   return decimalFromAtto(sign ? -magnitude : magnitude);
@@ -46,7 +46,7 @@ export function formatDecimal(value: Decimal): string {
   return writeAtto(value.atto);
 }
 
-/** Without the zeros that say nothing, for people: "0.025". */
+/** Without trailing zeros: "0.025". */
 export function showDecimal(value: Decimal): string {
   return formatDecimal(value).replace(/\.?0+$/, "");
 }
@@ -79,7 +79,7 @@ export function compareDecimals(left: Decimal, right: Decimal): number {
 
 export function toInteger(value: Decimal, rounding: Rounding): bigint {
   const whole = divide(value.atto, one, rounding);
-  // Rounding can step out of the chain's range; then it is refused here as it is there.
+  // Rounding can step out of the chain's range; then it is rejected, as on the chain.
   decimalOf(whole);
   return whole;
 }

@@ -7,7 +7,7 @@ export interface Fits {
   readonly fits: true;
   /** One entry per replica, with the id of its unit. */
   readonly replicas: readonly { readonly unit: number; readonly node: string }[];
-  /** What is offered for each unit, in their order: as asked for, with the attributes of a GPU narrowed to one model. */
+  /** What is offered for each unit, in their order: as requested, with the attributes of a GPU narrowed to one model. */
   readonly offer: readonly UnitResources[];
   /** The same group with other GPU models, where units accept several. */
   readonly others?: readonly Fits[];
@@ -42,27 +42,27 @@ export interface Overcommit {
   readonly cpuPercent: number;
   readonly memoryPercent: number;
   readonly storagePercent: number;
-  /** Disk of a node for a replica that asks for none. */
+  /** Disk of a node for a replica that requests none. */
   readonly defaultDiskBytes: bigint;
 }
 
-/** What is sold beyond what the nodes have, and how much is set aside for what was asked. */
+/** No more is sold than the nodes have. */
 export const noOvercommit: Overcommit = {
   ...{ cpuPercent: 0, memoryPercent: 0, storagePercent: 0 },
   defaultDiskBytes: 1024n ** 3n,
 };
 
-/** Nothing besides what is asked for. */
+/** Nothing besides what is requested. */
 export const exactRequests: Overcommit = { ...noOvercommit, defaultDiskBytes: 0n };
 
-/** What a replica may fill of its node's disk: what it asks for or, as its container writes a log and files all the same, the default. */
-export function diskBytesOf(asked: bigint, { defaultDiskBytes }: Overcommit): bigint {
-  return asked > 0n ? asked : defaultDiskBytes;
+/** Disk of its node for a replica: requested, or the default for its log and files. */
+export function diskBytesOf(requested: bigint, { defaultDiskBytes }: Overcommit): bigint {
+  return requested > 0n ? requested : defaultDiskBytes;
 }
 
 /** Of 100 + percent sold, 100 exist. Rounded to nearest as the Go provider does, since requests identify units; never to zero. */
-export function committed(asked: bigint, percent: number): bigint {
+export function committed(requested: bigint, percent: number): bigint {
   const sold = 100n + BigInt(percent);
-  const nearest = (asked * 200n + sold) / (sold * 2n);
-  return nearest === 0n && asked > 0n ? 1n : nearest;
+  const nearest = (requested * 200n + sold) / (sold * 2n);
+  return nearest === 0n && requested > 0n ? 1n : nearest;
 }

@@ -1,4 +1,4 @@
-/** Which cards will do for a unit: `vendor/nvidia/model/a100/ram/80Gi/interface/sxm`, one attribute per model. */
+/** Which GPUs satisfy a unit: `vendor/nvidia/model/a100/ram/80Gi/interface/sxm`, one attribute per model. */
 import type { Attribute } from "./group-spec.ts";
 
 export interface GpuDemand {
@@ -9,7 +9,7 @@ export interface GpuDemand {
   readonly interface?: string;
 }
 
-/** What is known of a real card. */
+/** A GPU of a node. */
 export interface Gpu {
   readonly vendor: string;
   readonly model: string;
@@ -21,7 +21,7 @@ const vendors = ["nvidia", "amd"];
 const interfaces = ["pcie", "sxm"];
 const memorySuffixes = "KMGTPE";
 
-/** A sentence says which attribute nobody can read. */
+/** A string is the error of an unreadable attribute. */
 export function readGpuDemands(attributes: readonly Attribute[]): GpuDemand[] | string {
   const demands: GpuDemand[] = [];
   for (const { key } of attributes) {
@@ -43,36 +43,36 @@ function readGpuDemand(key: string): GpuDemand | string {
     const memoryGi = name === "ram" ? wholeGi(value) : undefined;
     if (memoryGi !== undefined) demand = { ...demand, memoryGi };
     else if (name === "interface" && interfaces.includes(value)) demand = { ...demand, interface: value };
-    else return `has a part that nobody knows: ${name}/${value}`;
+    else return `has an unknown part: ${name}/${value}`;
   }
   return demand;
 }
 
 /** Models among the GPUs that match. A wildcard never stands for a named model, and equal demands are one, to bound the search. */
-export function modelsFor(demands: readonly GpuDemand[], cards: readonly Gpu[]): GpuDemand[] {
+export function modelsFor(demands: readonly GpuDemand[], gpus: readonly Gpu[]): GpuDemand[] {
   const models = new Map<string, GpuDemand>();
-  for (const { vendor, model } of cards) {
+  for (const { vendor, model } of gpus) {
     const ofVendor = demands.filter((demand) => demand.vendor === vendor);
     const named = ofVendor.filter((demand) => demand.model === model);
     for (const demand of named.length > 0 ? named : ofVendor.filter((each) => each.model === "*")) {
       const narrowed = { ...demand, model };
-      if (cards.some((card) => gpuSatisfies(card, narrowed))) models.set(gpuAttribute(narrowed).key, narrowed);
+      if (gpus.some((gpu) => gpuSatisfies(gpu, narrowed))) models.set(gpuAttribute(narrowed).key, narrowed);
     }
   }
-  const byCards = new Map<string, GpuDemand>();
+  const byGpus = new Map<string, GpuDemand>();
   for (const [, demand] of [...models].sort(([left], [right]) => (left > right ? -1 : 1))) {
-    byCards.set(cards.map((card) => Number(gpuSatisfies(card, demand))).join(""), demand);
+    byGpus.set(gpus.map((gpu) => Number(gpuSatisfies(gpu, demand))).join(""), demand);
   }
-  return [...byCards.values()].reverse();
+  return [...byGpus.values()].reverse();
 }
 
 /** Of a demand that names its model. */
-export function gpuSatisfies(card: Gpu, { vendor, model, memoryGi, interface: kind }: GpuDemand): boolean {
+export function gpuSatisfies(gpu: Gpu, { vendor, model, memoryGi, interface: kind }: GpuDemand): boolean {
   return (
-    card.vendor === vendor &&
-    card.model === model &&
-    (memoryGi === undefined || memoryGi === card.memoryGi) &&
-    (kind === undefined || kind === card.interface)
+    gpu.vendor === vendor &&
+    gpu.model === model &&
+    (memoryGi === undefined || memoryGi === gpu.memoryGi) &&
+    (kind === undefined || kind === gpu.interface)
   );
 }
 
@@ -88,13 +88,13 @@ export function describeGpu({ vendor, model, memoryGi, interface: kind }: GpuDem
   return `${vendor}/${model}${details && ` with ${details}`}`;
 }
 
-/** A card as an inventory tells of it; "SXM5" is "sxm". What nobody can read is not known. */
-export function gpuOf(told: { vendor: string; name: string; interface?: string; memorySize?: string }): Gpu {
-  const kind = told.interface?.toLowerCase();
+/** From the inventory's fields; "SXM5" is "sxm". Unreadable values are undefined. */
+export function gpuOf(reported: { vendor: string; name: string; interface?: string; memorySize?: string }): Gpu {
+  const kind = reported.interface?.toLowerCase();
   return {
-    vendor: told.vendor.toLowerCase(),
-    model: told.name,
-    memoryGi: wholeGi(told.memorySize ?? ""),
+    vendor: reported.vendor.toLowerCase(),
+    model: reported.name,
+    memoryGi: wholeGi(reported.memorySize ?? ""),
     interface: kind?.startsWith("sxm") ? "sxm" : kind || undefined,
   };
 }

@@ -63,7 +63,7 @@ const groupSpecShape = record("v1beta4.GroupSpec", {
   resources: list(unit, "v1beta4.ResourceUnits"),
 });
 
-/** Throws a SyntaxError in Go's words. What is missing is zero or empty: the rules say what is wrong with that. */
+/** Throws a SyntaxError in Go's words. Missing values are zero or empty, which the rules reject. */
 export function readGroupJson(json: GoJson): { readonly group: GroupSpec; readonly text: string } {
   const decoded = decodeRecords(groupSpecShape, json) as DecodedGroup;
   const group = groupOf(decoded);

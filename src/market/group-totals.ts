@@ -1,4 +1,4 @@
-/** What a group asks for in all: every unit as often as it is wanted. */
+/** Totals of a group, with every replica of its units. */
 
 import type { DecCoin } from "./coin.ts";
 import { addDecimals, decimalOf, mulDecimals, zero } from "./decimal.ts";

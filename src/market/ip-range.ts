@@ -15,11 +15,11 @@ const bitsOf = { 4: 32, 6: 128 } as const;
 export function readRange(text: string): IpRange {
   const [address = "", length, ...more] = text.split("/");
   const family = isIP(address) as 0 | 4 | 6;
-  const refuse = (reason: string) => malformed(text, "a range of addresses", reason, "10.0.0.0/8 or fd00::/8");
-  if (family === 0 || more.length > 0 || address.includes("%")) throw refuse("it begins with no address");
+  const invalid = (reason: string) => malformed(text, "a range of addresses", reason, "10.0.0.0/8 or fd00::/8");
+  if (family === 0 || more.length > 0 || address.includes("%")) throw invalid("it begins with no address");
   const bits = bitsOf[family];
   const prefix = length === undefined ? bits : /^\d{1,3}$/.test(length) ? Number(length) : -1;
-  if (prefix < 0 || prefix > bits) throw refuse(`what stands after the slash must be 0 to ${bits}`);
+  if (prefix < 0 || prefix > bits) throw invalid(`what stands after the slash must be 0 to ${bits}`);
   const hostBits = BigInt(bits - prefix);
   const value = family === 4 ? readIpv4(address) : readIpv6(address);
   return { family, first: (value >> hostBits) << hostBits, prefix };
@@ -111,10 +111,10 @@ export function readAddressRange(text: string): AddressRange {
   const [from = "", to, ...more] = text.split("-");
   if (to === undefined) return wholeOf(readRange(text.trim()));
   const [first, last] = [readIpAddress(from), readIpAddress(to)];
-  const refuse = (reason: string) =>
+  const invalid = (reason: string) =>
     malformed(text, "a range of addresses", reason, "203.0.113.0/28 or 203.0.113.5-203.0.113.9");
-  if (!first || !last || more.length > 0) throw refuse("it goes from no address to another");
-  if (first.family !== last.family || first.value > last.value) throw refuse("its end lies before its beginning");
+  if (!first || !last || more.length > 0) throw invalid("it goes from no address to another");
+  if (first.family !== last.family || first.value > last.value) throw invalid("its end lies before its beginning");
   return { family: first.family, first: first.value, last: last.value };
 }
 

@@ -54,7 +54,7 @@ export function readManifest(body: string | Uint8Array, mostBytes: number): Read
   return {
     manifest,
     lacks,
-    // Some signs are longer as Go writes them, and the cluster keeps it so.
+    // Some characters are longer in Go's form, which the cluster keeps.
     version: () => hashOf(bounded(sortedJson(written))),
     rawVersion: () => (hasOneReading(json) ? hashOf(sortedJson(plainOf(json))) : undefined),
   };

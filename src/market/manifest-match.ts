@@ -1,4 +1,4 @@
-/** Whether a manifest is what its deployment's groups on chain say: services and ports, neither more nor less. In the network's words. */
+/** Compares a manifest with its deployment's groups on chain, with the network's messages. */
 
 import { goQuote } from "./go-json.ts";
 import type { Attribute, EndpointKind, GroupSpec, ResourceUnit } from "./group-spec.ts";

@@ -102,25 +102,25 @@ function* faultsOf(manifest: Manifest, lacks: Lacks): Generator<string> {
 
 function* faultsOfService(service: ManifestService, hosts: Set<string>, lacks: Lacks): Generator<string> {
   const { name, image, env, expose } = service;
-  const say = (reason: string) => invalid(`service ${show(name)}${reason}`);
+  const fault = (reason: string) => invalid(`service ${show(name)}${reason}`);
   if (name === "") yield invalid("service name is empty");
-  else if (name.length > longestName(service) || !serviceName.test(name)) yield say(" name is invalid");
-  if (image === "") yield say(" has empty image name");
+  else if (name.length > longestName(service) || !serviceName.test(name)) yield fault(" name is invalid");
+  if (image === "") yield fault(" has empty image name");
   else if (image.length > mostImageChars || !imageName.test(image))
-    yield say(` has an invalid image name ${show(image)}`);
+    yield fault(` has an invalid image name ${show(image)}`);
   const lack = lacks.get(service);
   if (lack !== undefined) yield lack;
   for (const variable of env ?? []) {
     const [key = ""] = variable.split("=", 1);
     if (!variableName.test(key) || key === "." || key.startsWith("..")) {
-      yield say(` defines an env. var. with an invalid name ${show(key)}`);
+      yield fault(` defines an env. var. with an invalid name ${show(key)}`);
     }
   }
-  if (growsTooLarge(service)) yield say(": references to env. vars. make too much of it");
-  if (!isSorted(expose, byPlace)) yield say(": expose is not sorted");
-  if (expose.length > mostExposes) yield say(`: more than ${mostExposes} ports are exposed`);
-  for (const one of expose) for (const reason of faultsOfExpose(one, hosts)) yield say(`: ${reason}`);
-  for (const reason of faultsOfVolumes(service)) yield say(`: ${reason}`);
+  if (growsTooLarge(service)) yield fault(": references to env. vars. make too much of it");
+  if (!isSorted(expose, byPlace)) yield fault(": expose is not sorted");
+  if (expose.length > mostExposes) yield fault(`: more than ${mostExposes} ports are exposed`);
+  for (const one of expose) for (const reason of faultsOfExpose(one, hosts)) yield fault(`: ${reason}`);
+  for (const reason of faultsOfVolumes(service)) yield fault(`: ${reason}`);
 }
 
 /** A variable that refers to another one twice, and so on for a few dozen of them, would fill any memory. */

@@ -51,11 +51,11 @@ export interface ManifestExpose {
   readonly endpointSequenceNumber: number;
 }
 
-/** After what a request is tried again elsewhere. A manifest may say anything: only tools of tenants look at these. */
+/** When a request is retried on another pod. Only tenants' tools check these: a manifest may have any string. */
 export const nextCaseWords: readonly string[] = [
   ...["error", "timeout", "500", "502", "503", "504", "403", "404", "429", "off"],
 ];
-/** The largest that an SDL may ask for: the buffer for the headers of an answer, a request, and how long one may take. */
+/** Limits of an SDL: the buffer for response headers, the request body, and timeouts. */
 export const mostProxyBufferBytes = 1_048_576;
 export const mostBodyBytes = 104_857_600;
 export const mostTimeoutMs = 60_000;

@@ -25,13 +25,13 @@ const binarySuffixes = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const suffixList = [...decimalSuffixes, ...binarySuffixes].filter(Boolean).join(", ");
 
 export function parseQuantity(text: string): Quantity {
-  const refuse = (reason: string) => malformed(text, "a Kubernetes quantity", reason, "500m, 0.5, 512Mi or 10G");
-  if (text.length > longestText) throw refuse(`it is longer than ${longestText} characters`);
+  const invalid = (reason: string) => malformed(text, "a Kubernetes quantity", reason, "500m, 0.5, 512Mi or 10G");
+  if (text.length > longestText) throw invalid(`it is longer than ${longestText} characters`);
   const parts = /^([+-]?)(\d*)(?:\.(\d*))?([a-zA-Z]*|[eE][+-]?\d+)$/.exec(text);
   const [, sign = "", whole = "", fraction = "", suffix = ""] = parts ?? [];
-  if (!parts || whole + fraction === "") throw refuse("it must be a number, and perhaps a suffix right after it");
+  if (!parts || whole + fraction === "") throw invalid("it must be a number, and perhaps a suffix right after it");
   const meaning = readSuffix(suffix);
-  if (!meaning) throw refuse(`"${suffix}" is none of the suffixes ${suffixList}`);
+  if (!meaning) throw invalid(`"${suffix}" is none of the suffixes ${suffixList}`);
   const digits = BigInt(whole + fraction) * meaning.factor;
   const nano = scaleToNano(digits, meaning.power - fraction.length);
   if (nano > mostNano) throw outOfRange(text, "a Kubernetes quantity", { least: -most, most });
@@ -88,7 +88,7 @@ function readSuffix(
   return undefined;
 }
 
-/** Digits × 10^power in 10⁻⁹ths. What is smaller becomes one of them: whoever asks for something gets something. */
+/** Digits × 10^power in 10⁻⁹ths. Smaller values are rounded up. */
 function scaleToNano(digits: bigint, power: number): bigint {
   const shift = power - smallestDecimalPower;
   // No text has more digits than this, so a larger shift changes nothing but the memory it takes.

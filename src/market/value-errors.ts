@@ -1,4 +1,4 @@
-/** How a value that makes no sense is refused: what it was, what it should have been, why it is not, and an example. */
+/** Errors of invalid values: the value, what was expected, the reason, and an example. */
 import { ProviderError } from "../runtime/errors.ts";
 import { shorten } from "./printable.ts";
 

@@ -37,7 +37,7 @@ interface OperatorParts {
 
 interface OperatorViews<Options, Ground, Parts, Thing, Document> {
   readonly name: string;
-  /** Resolves when it listens; until the cluster was read, its answers say what it waits for. */
+  /** Resolves when it listens; until the cluster was read, its answers have the reason. */
   readonly start: (options: Options, deps: Opened<Ground>, scope: Scope) => Promise<Parts>;
   readonly opens: (parts: Parts) => Thing;
   /** The path of REST that shows the most. */

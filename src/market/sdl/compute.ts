@@ -41,30 +41,30 @@ function readCpuAttributes(attributes: SdlField): Attribute[] {
 function readGpu(gpu: SdlField): Compute["gpu"] {
   if (isEmpty(gpu)) return { count: 0n, attributes: [] };
   mustKnow(gpu, ["units", "attributes"]);
-  const count = parsedOf(at(gpu, "units"), parseCards, 0n);
-  const attributes = readCards(at(gpu, "attributes"));
+  const count = parsedOf(at(gpu, "units"), parseGpuCount, 0n);
+  const attributes = readGpuModels(at(gpu, "attributes"));
   if (count > 0n && attributes.length === 0) fault(at(gpu, "attributes"), "must name a vendor");
   return { count, attributes };
 }
 
-function readCards(attributes: SdlField): Attribute[] {
+function readGpuModels(attributes: SdlField): Attribute[] {
   if (isEmpty(attributes)) return [];
   mustKnow(attributes, ["vendor"]);
   const vendor = at(attributes, "vendor");
   if (isEmpty(vendor)) fault(vendor, "is missing");
-  // The network's tools take any other vendor for "any card of nvidia".
+  // The network's tools take any other vendor for "any GPU of nvidia".
   mustKnow(vendor, ["nvidia"]);
-  const models = itemsOf(at(vendor, "nvidia"))?.map(readCard) ?? [];
+  const models = itemsOf(at(vendor, "nvidia"))?.map(readGpuModel) ?? [];
   const keys = models.length > 0 ? models : ["*"];
   return keys.map((key) => ({ key: `vendor/nvidia/model/${key}`, value: "true" })).sort(byKey);
 }
 
-function readCard(card: SdlField): string {
-  const [model, ram, connector] = [at(card, "model"), at(card, "ram"), at(card, "interface")];
+function readGpuModel(gpu: SdlField): string {
+  const [model, ram, connector] = [at(gpu, "model"), at(gpu, "ram"), at(gpu, "interface")];
   const name = fieldText(model);
   if (name === "") fault(model, "is missing");
   const parts = [name];
-  if (!isEmpty(ram)) parts.push("ram", parsedOf(ram, parseCardMemory, ""));
+  if (!isEmpty(ram)) parts.push("ram", parsedOf(ram, parseGpuMemory, ""));
   if (!isEmpty(connector)) {
     if (!["pcie", "sxm"].includes(fieldText(connector))) fault(connector, "must be pcie or sxm");
     parts.push("interface", fieldText(connector));
@@ -99,7 +99,7 @@ function readVolumeAttributes(attributes: SdlField): Attribute[] {
   if (isEmpty(attributes)) return [];
   mustKnow(attributes, ["persistent", "class"]);
   const written = at(attributes, "persistent");
-  // As it was written: "yes" is turned into "true" only after the class was looked at.
+  // As it was written: "yes" becomes "true" only after the class was read.
   const persistent = isEmpty(written) ? "false" : fieldText(written);
   const named = at(attributes, "class");
   const given = fieldText(named);
@@ -171,14 +171,14 @@ function parseSize(text: string): bigint {
   return value;
 }
 
-/** Of a card, for an attribute's name: whole Gi. */
-function parseCardMemory(text: string): string {
+/** Of a GPU, for an attribute's name: whole Gi. */
+function parseGpuMemory(text: string): string {
   if (/[kMGTPE]$/.test(text)) throw new Error(`${quoted(text)} must be in Ki, Mi, Gi or Ti`);
   return `${parseSize(text) / gibi}Gi`;
 }
 
-function parseCards(text: string): bigint {
-  if (!/^\d{1,10}$/.test(text)) throw new Error(`${quoted(text)} is not a whole number of cards`);
+function parseGpuCount(text: string): bigint {
+  if (!/^\d{1,10}$/.test(text)) throw new Error(`${quoted(text)} is not a whole number of GPUs`);
   return BigInt(text);
 }
 

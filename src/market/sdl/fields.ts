@@ -9,27 +9,27 @@ export interface SdlField {
   readonly notes: Notes;
 }
 
-/** What was found wrong, and how much was looked at: aliases can make a short text an endless one. */
+/** Faults, and how much was read: aliases can make a short text endless. */
 export interface Notes {
   readonly faults: string[];
-  looks: number;
+  reads: number;
   chars: number;
 }
 
 /** A large deployment has some hundreds of fields. */
-const mostLooks = 50_000;
-/** What is taken of texts: four times the longest file. What more a manifest has nobody takes, and to check it takes a second. */
+const mostReads = 50_000;
+/** Of all strings together: four times the longest file. */
 const mostChars = 1024 * 1024;
 /** Whoever has this many mistakes does not read them all. */
 const mostFaults = 20;
 
 export function rootField(node: YamlNode): SdlField {
-  return { path: "", node, notes: { faults: [], looks: 0, chars: 0 } };
+  return { path: "", node, notes: { faults: [], reads: 0, chars: 0 } };
 }
 
 export function fault({ path, notes }: SdlField, reason: string): void {
   const text = path === "" ? reason : `${path}: ${reason}`;
-  // One field may be looked at several times.
+  // One field may be read several times.
   if (notes.faults.length < mostFaults && !notes.faults.includes(text)) notes.faults.push(text);
 }
 
@@ -114,7 +114,7 @@ export function flagOf(field: SdlField): boolean {
   return false;
 }
 
-/** What a reader of texts makes of it; its refusal is noted, and the fallback taken. */
+/** The parsed text; an error is recorded, and the fallback returned. */
 export function parsedOf<T>(field: SdlField, parse: (text: string) => T, fallback: T): T {
   try {
     return parse(fieldText(field));
@@ -137,9 +137,9 @@ function namesOf(field: SdlField): ReadonlyMap<string, YamlNode> | undefined {
 }
 
 function child({ path, notes }: SdlField, name: string, node: YamlNode | undefined): SdlField {
-  notes.looks += 1;
-  if (notes.looks > mostLooks)
-    throw new Error(`it has more than ${mostLooks} fields, aliases counted as what they name`);
+  notes.reads += 1;
+  if (notes.reads > mostReads)
+    throw new Error(`it has more than ${mostReads} fields, aliases counted as what they name`);
   const joint = path === "" || name.startsWith("[") ? "" : ".";
   return { path: `${path}${joint}${name}`, node, notes };
 }

@@ -48,17 +48,17 @@ const parts = ["version", "include", "services", "profiles", "deployment", "endp
 
 /** `name` is for the error. */
 export function readSdl(text: string, name = "the SDL"): Sdl {
-  const refuse = (faults: readonly string[]) =>
+  const rejected = (faults: readonly string[]) =>
     new ProviderError("AKP_SDL_REFUSED", { path: name, list: faults.map((one) => `  - ${printable(one)}`).join("\n") });
   try {
     const root = rootField(readYaml(text));
     const sdl = readParts(root);
-    if (root.notes.faults.length > 0) throw refuse(root.notes.faults);
+    if (root.notes.faults.length > 0) throw rejected(root.notes.faults);
     const faults = [...faultsOfGroups(sdl.groups), ...faultsOfManifest(sdl.manifest)];
-    if (faults.length > 0) throw refuse(faults);
+    if (faults.length > 0) throw rejected(faults);
     return sdl;
   } catch (thrown) {
-    throw thrown instanceof ProviderError ? thrown : refuse([reasonOf(thrown)]);
+    throw thrown instanceof ProviderError ? thrown : rejected([reasonOf(thrown)]);
   }
 }
 
@@ -184,7 +184,7 @@ function checkVolumes(version: SdlVersion, { name, service, compute, profile }: 
     const isRam = volume?.attributes.some(({ key, value }) => key === "class" && value === "ram");
     if (version !== "2.0" && isRam && readOnly) fault(at(field, "readOnly"), "memory cannot be read-only");
   }
-  // In 2.0 any mount will do for all volumes; from 2.1 on only those that are mentioned are looked at, and these have one.
+  // In 2.0 any mount will do for all volumes; from 2.1 on only mentioned volumes are checked, and these have a mount.
   const lost =
     version === "2.0" && mounted.length === 0 && compute.storage.find((one) => persistenceOf(one) === "true");
   if (lost) fault(service.field, `${name} must say where its persistent volume ${lost.name} is mounted`);
@@ -248,8 +248,8 @@ function buildGroup(
 function requirementsOf(placed: readonly PlacedService[]): GroupSpec["requirements"] {
   const { allOf, anyOf, attributes } = placed[0]?.placement ?? { allOf: [], anyOf: [], attributes: [] };
   const tee = placed.map(({ service }) => service.params?.tee).find(Boolean);
-  const asked: Attribute[] = tee ? [{ key: "tee/type", value: tee }] : [];
-  return { allOf, anyOf, attributes: [...attributes, ...asked].sort((a, b) => compareBytes(a.key, b.key)) };
+  const required: Attribute[] = tee ? [{ key: "tee/type", value: tee }] : [];
+  return { allOf, anyOf, attributes: [...attributes, ...required].sort((a, b) => compareBytes(a.key, b.key)) };
 }
 
 /** A name has the place of its last use among all, sorted. Targets inside the deployment count as "": the hash needs it. */

@@ -45,7 +45,7 @@ function readExpose(field: SdlField) {
   if (upper !== "TCP" && upper !== "UDP") fault(proto, "must be tcp or udp");
   const port = fieldInteger(at(field, "port"), mostPort);
   if (port === 0) fault(at(field, "port"), `must be from 1 to ${mostPort}`);
-  // The other way to ask for an address: once for the port instead of once for each target, and declared by its use.
+  // The other way to request an address: once for the port instead of once for each target, and declared by its use.
   const ipName = fieldText(at(field, "ip_name"));
   const to = (itemsOf(at(field, "to")) ?? []).map(readTarget);
   return {

@@ -15,7 +15,7 @@ const mostTokens = 30_000;
 /** Each makes the lexer read the whole text again. */
 const mostOutdented = 20;
 
-/** Throws an Error that says what is wrong where. */
+/** Throws an Error with the line and the reason. */
 export function readYaml(written: string): YamlNode {
   if (written.length > longestText)
     throw new Error(`it has ${written.length} characters; at most ${longestText} are read`);

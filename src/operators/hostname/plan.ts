@@ -1,4 +1,4 @@
-/** What is to be done about one host name: a decision on what was observed, without doing anything. */
+/** The plan for one host name: pure. */
 import { isAsDesired } from "../../kube/as-desired.ts";
 import { type Kind, kinds, resourceOf } from "../../kube/kinds.ts";
 import type { DesiredObject } from "../../kube/objects/lease-workload.ts";
@@ -32,7 +32,7 @@ const transferMs = 300_000;
 export const forceAgainMs = 600_000;
 /** A controller of the Gateway API has reported something of a route by then; they take seconds. */
 export const answerMs = 60_000;
-/** A proof of ownership in the DNS is looked up this often: its owner has just written it and waits for it. */
+/** A proof of ownership in the DNS is looked up this often: its owner waits for it. */
 export const proofEveryMs = 60_000;
 
 /** A declaration, and whether its owner has had a route since it was made. */
@@ -127,7 +127,7 @@ function planOrphans({ host, routes, confirmed, unconfirmed, isLeading }: Observ
   if (live?.key === host) return { ...nothing, verdict: "stale" };
   // Another host was written into its declaration: its routes stay until that is put right or deleted.
   if (live) return { ...nothing, verdict: "gone" };
-  // A route with another name may have had this host written into it: its declaration tells whose it is.
+  // A route with another name may have had this host written into it: its declaration decides.
   const isOrphan = (route: LiveRoute) =>
     !isRoute(route) || route.name === name || confirmed.get(route.name)?.target?.namespace !== route.namespace;
   // Shown only where they cannot be removed.
@@ -348,7 +348,7 @@ const isOwnerUnchanged: HostCheck = ({ declared, target, routes }) => {
   return hostCondition("OwnerChanged", `${notAllowed}: ${inUse}`);
 };
 
-/** An owner who has not given a name up keeps the route whatever the other checks say: so that one is first. */
+/** First the check that keeps the route of an owner who has not given the name up. */
 const checks: readonly HostCheck[] = [isOwnerUnchanged, ...nameChecks, isNotInUse];
 
 function rejectionOf(input: CheckedHost): Condition | undefined {

@@ -146,7 +146,7 @@ export class RouteWrites {
         signal.throwIfAborted();
         if (await this.#putBack(objects, thrown, signal)) throw thrown;
         during.report(failed({ conditions: [] }, thrown));
-        // It was moved again, or given up: the next look decides.
+        // It was moved again, or given up: the next reconcile decides.
         if (!during.isCurrent()) throw thrown;
       }
       await sleep(clock, retryDelayMs, signal);

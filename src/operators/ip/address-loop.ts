@@ -206,7 +206,7 @@ export class AddressLoop {
       why === undefined ? [] : [condition("Refused", why, { subject: resource })],
     );
     const double = view.portsOf(key).double.map(({ resource, protocol, externalPort }) => {
-      const message = `another resource asks for ${protocol} ${externalPort} of the same address`;
+      const message = `another resource requests ${protocol} ${externalPort} of the same address`;
       return condition("Refused", message, { subject: resource });
     });
     return [...rejected, ...double];

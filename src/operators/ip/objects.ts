@@ -44,10 +44,10 @@ export function readDeclaredPort(object: KubeObject, provider: Address): Declare
   const nothing = { resource, uid, key: undefined, port: undefined, rejection: undefined };
   if (!managedLabels.some((label) => labels[label] === "true")) return nothing;
   const read = readLeasedIp(object, provider);
-  if (!read) return { ...nothing, key: resource, rejection: "it does not say whose it is, or which port" };
+  if (!read) return { ...nothing, key: resource, rejection: "it names no lease or no port" };
   if (read.lease.provider !== provider) return nothing;
-  const refused = rejectionOf(read, fieldsOf(object["spec"])["protocol"]);
-  if (refused !== undefined) return { ...nothing, key: resource, rejection: refused };
+  const rejection = rejectionOf(read, fieldsOf(object["spec"])["protocol"]);
+  if (rejection !== undefined) return { ...nothing, key: resource, rejection };
   const port = { ...read, resource, namespace: leaseNamespace(read.lease), changedAtMs: changedAt(object) };
   return { ...nothing, key: read.sharingKey, port };
 }
@@ -95,7 +95,7 @@ export function readBalancer(object: KubeObject, provider: Address, fieldManager
     /** Of its cluster IP. */
     family: readIpAddress(textOf(clusterIP) ?? "")?.family,
     addresses: isBalancer ? assignedAddresses(object) : [],
-    /** Written by us, whoever changed it since. */
+    /** Written by us, even if changed by others since. */
     isMade: managedFields.some(({ manager }) => manager === fieldManager),
     /** The lease has a service of this name itself: its provider writes it too. */
     isTenants: labels?.[serviceLabel] !== undefined,

@@ -1,4 +1,4 @@
-/** A range that is ours alone: an address and a pool per sharing key. Pools and pending writes say what is taken. */
+/** A range that is ours alone: an address and a pool per sharing key. Pools and pending writes hold the addresses in use. */
 import { kinds } from "../../kube/kinds.ts";
 import type { KubeObject, WatchCache } from "../../kube/kube.ts";
 import { type MetalLbPool, metalLbNamespace } from "../../kube/objects/metallb.ts";

@@ -76,7 +76,7 @@ export class Supply {
   shortage(): AddressShortage | undefined {
     const { view, range } = this.#deps;
     const reason = this.#missing();
-    if (reason !== undefined) return shortageOf("MetalLbMissing", `MetalLB cannot be asked for addresses: ${reason}`);
+    if (reason !== undefined) return shortageOf("MetalLbMissing", `MetalLB assigns no addresses: ${reason}`);
     // Then the error is reported elsewhere.
     if (view.unavailableReason !== undefined) return undefined;
     const overlap = range.overlap();

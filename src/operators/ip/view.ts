@@ -193,8 +193,8 @@ export class IpView {
   }
 
   get metalLbMissing(): string | undefined {
-    const missing = [this.pools, this.advertisements].find(({ error: trouble }) =>
-      ProviderError.is(trouble, "AKP_KUBE_KIND_MISSING"),
+    const missing = [this.pools, this.advertisements].find(({ error }) =>
+      ProviderError.is(error, "AKP_KUBE_KIND_MISSING"),
     );
     return missing && `the cluster does not know ${missing.resource}`;
   }
