@@ -75,7 +75,7 @@ test("a deposit in time keeps the lease, and nothing is filed", async (t) => {
   assert.deepEqual([await stage.state(lease), filed(life)], ["active", []]);
 });
 
-test("a new lease of somebody else on the same deployment is reckoned with at once", async (t) => {
+test("another provider's new lease on the same deployment is included at once", async (t) => {
   const stage = await setUpEscrows(t);
   const lease = await oneLease(stage, 1n, "200000uact", ["us", "1uact"], ["other", "9000uact", "later"]);
   const life = await stage.start({ options: { intervalMs: 24 * hour } });
@@ -117,7 +117,7 @@ test("an escrow that a settlement cannot end is not settled again and again", as
 
 for (const restarts of [false, true]) {
   const how = restarts ? ", and the provider is started anew with it" : "";
-  test(`an hour without the chain closes no lease; what fell due is done in its order afterwards${how}`, async (t) => {
+  test(`an hour without the chain closes no lease; due settlements follow in their order${how}`, async (t) => {
     const stage = await setUpEscrows(t);
     const leases: LeaseId[] = [];
     for (const [index, blocks] of [60, 20, 40].entries()) {
@@ -146,7 +146,7 @@ for (const restarts of [false, true]) {
   });
 }
 
-test("nodes that cannot tell of escrows are asked ever less often, whatever blocks come meanwhile", async (t) => {
+test("failing reads of escrows back off, also while blocks arrive", async (t) => {
   const stage = await setUpEscrows(t);
   const lease = await oneLease(stage, 1n, "20000uact", ["us", "1000uact"]);
   await stage.start();
@@ -164,7 +164,7 @@ test("nodes that cannot tell of escrows are asked ever less often, whatever bloc
   assert.equal(await stage.state(lease), "insufficient_funds");
 });
 
-test("an escrow that no node can tell of keeps no other from being settled, and is looked for again", async (t) => {
+test("an unreadable escrow does not keep others from being settled, and is read again", async (t) => {
   const stage = await setUpEscrows(t);
   const odd = await oneLease(stage, 7n, "20000uact", ["us", "1000uact"]);
   const lease = await oneLease(stage, 2n, "20000uact", ["us", "1000uact"]);

@@ -147,7 +147,7 @@ test("so is one whose bid came to the chain when the provider was gone already",
   });
 });
 
-test("what a stranger adds to the escrow of our bid is none of our money", async (t) => {
+test("deposits of others into the escrow of our bid are not booked", async (t) => {
   await onBidStage(t, async (stage) => {
     const first = await stage.provider("one");
     const bid = first.bidOn(await stage.post(1n));
@@ -256,7 +256,7 @@ test("so is one whose bid came to the chain in such blocks, too", async (t) => {
   await onBidStage(t, play, { keepBlocks: 20 });
 });
 
-test("what cannot be asked about at the start is booked as soon as a node answers", async (t) => {
+test("what cannot be read at the start is booked as soon as a node answers", async (t) => {
   await onBidStage(t, async (stage) => {
     const first = await stage.provider("one", { balance });
     const before = await walletOf(stage);

@@ -48,7 +48,7 @@ async function startDiscovery(owner: Owner) {
   };
 }
 
-test(`a discovery pod takes at most ${mostMb} MB, however often it is asked`, async (t) => {
+test(`a discovery pod takes at most ${mostMb} MB, however often it is queried`, async (t) => {
   // The first one after a change strips types and keeps that, as an installation does; then it is as in an image.
   const first = await startDiscovery(t);
   assert.equal(await first.stop(), 0);

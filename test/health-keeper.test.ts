@@ -37,7 +37,7 @@ async function start(owner: Owner, { page, runtimeClass }: Options = {}) {
   return { stage, lease, key, life, told, troubles, state };
 }
 
-test("a lease comes up, its cluster is lost and found, it goes: each is told once", async (t) => {
+test("start, lost cluster, recovery and end of a lease are each reported once", async (t) => {
   const { stage, lease, life, told, state } = await start(t);
   await stage.until("healthy", () => state() === "healthy");
   stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
@@ -50,7 +50,7 @@ test("a lease comes up, its cluster is lost and found, it goes: each is told onc
   assert.deepEqual(told, ["unhealthy", "healthy", "unknown", "healthy", undefined]);
 });
 
-test("what crashes, takes too much memory, or cannot be made is told by its own reason", async (t) => {
+test("crashes, out of memory and rejected pods have their own reasons", async (t) => {
   const alarms: number[] = [];
   const reasonOf = async (options: Options) => {
     const { stage, life, troubles } = await start(t, options);

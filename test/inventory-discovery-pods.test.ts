@@ -76,7 +76,7 @@ test("what was known of a node stays while it takes no new pod", async (t) => {
   assert.equal(node("one")?.namedGpus.length, 2);
 });
 
-test("somebody who deletes every discovery pod is not raced with", async (t) => {
+test("deleted discovery pods are not recreated at once", async (t) => {
   const { cluster, clock, node, until } = await stage(t);
   await until("hardware", () => node("one")?.hardware);
   const made = madePods(cluster, () => queueMicrotask(() => void cluster.server.delete(kinds.pod, at)));

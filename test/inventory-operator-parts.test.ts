@@ -28,7 +28,7 @@ async function quietStage(t: Owner, options: StageOptions = {}): Promise<Stage> 
 /** Longer than changes are gathered, and than labels take to be written and seen. */
 const soonMs = 1_000;
 
-test("a volume makes a new picture and only its own node anew; a class makes all of them anew", async (t) => {
+test("a volume refolds only its own node, a class all nodes", async (t) => {
   const { cluster, clock, operator, node } = await quietStage(t, {
     config: sellsBeta1,
     prepare: ({ server }) => void server.create(kinds.storageClass, beta1, "test"),
@@ -62,7 +62,7 @@ test("a class that is kept from a node has no part of its disk", async (t) => {
   await until("no room", () => operator.inventory?.storage[0]?.bytes.allocatable === 0n);
 });
 
-test("a picture tells that a backend of storage is not heard any more, though nothing else happens", async (t) => {
+test("a snapshot reports an unreachable storage backend without any other change", async (t) => {
   const { cluster, clock, operator, until } = await quietStage(t, {
     config: "version: v1\ncluster_storage: [beta2]",
     prepare({ server }) {
@@ -83,7 +83,7 @@ test("a picture tells that a backend of storage is not heard any more, though no
   await until("its end", () => stale().length === 0);
 });
 
-test("a node without a status is told of and not offered, and the others are as ever", async (t) => {
+test("a node without a status is reported and not offered", async (t) => {
   const { cluster, node, until, labels } = await stage(t);
   cluster.server.create(kinds.node, { metadata: { name: "bare" } }, "test");
   await until("labels", () => labels("one")["akash.network"] && labels("two")["akash.network"]);

@@ -85,7 +85,7 @@ test("a discovery pod that is deleted is replaced, and one of an excluded or gon
   assert.deepEqual(node("two"), undefined);
 });
 
-test("no discovery pod is made before its image is known, and the rest is told meanwhile", async (t) => {
+test("no discovery pod is created before its image is known", async (t) => {
   let image: string | undefined;
   const { node, until, discoveryPods } = await stage(t, { image: () => image });
   await until("the condition", () => node("one")?.conditions.some(({ type }) => type === "DiscoveryMissing"));
@@ -106,7 +106,7 @@ test("another program's pod with the name of a discovery pod is left alone and r
   assert.equal(operator.queues[0]?.counts.outcomes.failed, 0);
 });
 
-test("a discovery that answers nonsense takes away nothing that was known, and is told of", async (t) => {
+test("an invalid answer of discovery keeps the last good one and is reported", async (t) => {
   let answer: Hardware | undefined = hardware;
   const { clock, node, until, labels } = await stage(t, { hardware: () => answer });
   await until("labels", () => labels("one")[modelKey] === "2");
@@ -119,7 +119,7 @@ test("a discovery that answers nonsense takes away nothing that was known, and i
   await until("the trouble to end", () => node("one")?.conditions.length === 0);
 });
 
-test("labels of ours that somebody changed or removed come back, and foreign ones are left alone", async (t) => {
+test("changed or removed labels of ours are restored, foreign ones left alone", async (t) => {
   const { cluster, until, labels } = await stage(t);
   await until("labels", () => labels("one")[modelKey] === "2");
   const live = cluster.server.get(kinds.node, { name: "one" });
@@ -131,7 +131,7 @@ test("labels of ours that somebody changed or removed come back, and foreign one
   assert.equal(labels("one")["example.com/new"], "1");
 });
 
-test("while the API server is gone the last picture stays, with its age and the reason", async (t) => {
+test("while the API server is unreachable the last snapshot stays, with its age and the reason", async (t) => {
   const { cluster, clock, operator, node, until } = await stage(t);
   await until("hardware", () => node("one")?.hardware && node("two")?.hardware);
   cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
@@ -171,7 +171,7 @@ test("a node that pods are kept from by a taint, or by their number, is not offe
   await until("it to be back", () => node("two")?.offered);
 });
 
-test("cards that are shared by time slicing lose their names in the market as soon as the plugin counts them so", async (t) => {
+test("time-sliced GPUs lose their market names when the plugin counts them", async (t) => {
   const { cluster, node, until, labels } = await stage(t);
   await until("labels", () => labels("one")[modelKey] === "2");
   const live = cluster.server.get(kinds.node, { name: "one" });
@@ -214,7 +214,7 @@ test("the disk of a node is not sold as ephemeral storage and as volumes of loca
   await until("the volume to go", () => ephemeralFree("one") === 100n);
 });
 
-test("a node whose discovery answers far too much is told of, and takes nothing from the others", async (t) => {
+test("a node whose discovery answer is too large is reported, and the others are unaffected", async (t) => {
   const big = { ...hardware, interfaces: Array.from({ length: 60_000 }, (_, n) => ({ name: `veth${n}`, up: true })) };
   const asked: (number | undefined)[] = [];
   const { node, until, labels } = await stage(t, {

@@ -38,7 +38,7 @@ async function openBoth(t: Owner) {
   return { ...opened, until: clock.advanceUntil, full, conditions };
 }
 
-test("a class whose backend cannot be heard any more is stale and keeps its figures; the others are well", async (t) => {
+test("a class whose backend is unreachable is stale and keeps its amounts; others are unaffected", async (t) => {
   const { faults, storage, until, full, conditions, read } = await openBoth(t);
   const cases = [
     ["beta3", storageKinds.cephCluster, "the clusters of Rook"],
@@ -63,7 +63,7 @@ test("a class whose backend cannot be heard any more is stale and keeps its figu
   }
 });
 
-test("a kind that is not installed is no trouble, one that we may not look at is", async (t) => {
+test("a kind that is not installed is no problem, a forbidden one is", async (t) => {
   const { faults, install, storage, until, conditions } = await openBoth(t);
   assert.deepEqual([conditions("beta3"), storage.stale], [[], []]);
   faults.forbid("list", storageKinds.cephFilesystem);

@@ -47,7 +47,7 @@ test("the order in which Rook, its cluster, the toolbox and the class come does 
   await eventually("replicas", () => ofClass("beta3")?.replicas === 3);
 });
 
-test("Longhorn may be installed after its class, and is not asked for without one", async (t) => {
+test("Longhorn may be installed after its class, and is not watched without one", async (t) => {
   const { install, put, ofClass, storage, watched } = openStorage(t, ["beta2"]);
   await storage.synced();
   assert.ok(!longhorn.some((kind) => watched.has(kind)));
@@ -80,7 +80,7 @@ test("a class that goes leaves the others alone, and finds its volumes again whe
   assert.equal(ofClass("other")?.bytes.allocatable, (20n + 25n) * gib);
 });
 
-test("a volume counts once, however often it is told of, and under its name counts the one that is there", async (t) => {
+test("a volume counts once, however many events it has", async (t) => {
   const { put, remove, faults, settled, read, changes } = openStorage(t, ["beta1"]);
   put(kinds.storageClass, storageClass("beta1", "rancher.io/local-path"));
   put(kinds.persistentVolume, localVolume("a", "beta1", "10Gi", "worker"));

@@ -28,7 +28,7 @@ interface Spec {
   readonly containers: readonly { readonly image: string }[];
 }
 
-test("no picture lacks the gpu models while all discovery pods are replaced", async (t) => {
+test("no snapshot lacks GPU models while all discovery pods are replaced", async (t) => {
   const staged = await stage(t, { prepare: leaveOldPods });
   const { node, until, pictures } = staged;
   await until("all pods to be of this version", () => images(staged).every((image) => image === discoveryImage));
@@ -69,7 +69,7 @@ test("nodes whose successor never answers do not hold up the others for ever", a
   assert.ok(!images(staged).includes(oldImage));
 });
 
-test("the pods that are there are asked before it is known of which image new ones would be", async (t) => {
+test("existing discovery pods are queried before the image is known", async (t) => {
   const { node, until, pictures } = await stage(t, { prepare: leaveOldPods, image: () => undefined });
   await until("the first picture", () => node("one"));
   assert.deepEqual(pictures[0]?.nodes[0]?.hardware, hardware);

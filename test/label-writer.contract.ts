@@ -119,7 +119,7 @@ export function checkLabelWriter({ name, skip, open }: LabelContract): void {
       assert.equal(writer.counts.written, written);
     });
 
-    test("are left alone while nobody can say what they should be", async (t) => {
+    test("are left alone while the desired labels are unknown", async (t) => {
       const stage = await open(t);
       await stage.edit(networkOperator, { [model]: "true" });
       const { writer, settled, live } = start(t, stage, () => undefined);

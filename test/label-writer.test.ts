@@ -21,7 +21,7 @@ async function open(owner: Owner) {
 
 checkLabelWriter({ name: "the simulated cluster", skip: false, open });
 
-test("a write that is refused is tried again", async (t) => {
+test("a rejected write is retried", async (t) => {
   const { faults, ...stage } = await open(t);
   faults.refuse({ status: 403, verb: "patch", kind: kinds.node });
   const { writer, carries } = start(t, stage, () => ({ "akash.network": "true" }));

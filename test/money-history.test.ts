@@ -72,7 +72,7 @@ test("after random blocks of leases that open, close and overdraw, the books equ
 
 // Nothing else is decided there than whether a withdrawal is due.
 if (thorough) {
-  test("so they do where nobody knows what the token is worth", async (t) => {
+  test("so they do without a price of the token", async (t) => {
     await play(t, { seed: 2, blocks: counts(0, 500, 2_000), tokenPrice: undefined });
   });
 }

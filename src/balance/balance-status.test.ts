@@ -16,7 +16,7 @@ function payment(leaseId: string, ended: PaymentRow["ended"]): PaymentRow {
   };
 }
 
-test("what was earned, has come in, is owed, locked and paid in fees is told for each denomination", async (t) => {
+test("earned, withdrawn, owed, locked and fees are summed by denomination", async (t) => {
   const { journal } = await openJournal({ dir: memoryFolder(t), clock: createVirtualClock(), log: silentLog });
   t.after(() => journal.close());
   const huge = 2n ** 70n;

@@ -61,7 +61,7 @@ async function openBooks(t: TestContext, leases: readonly Lease[], answer: (id: 
   return { journal, clock, bookkeeper, start, askedSoFar: () => asked };
 }
 
-test("debt that is paid is found however many others owe, some at a time, and then nobody is asked", async (t) => {
+test("paid debt is found among many debts, some at a time", async (t) => {
   const [paid, count] = [75, 150];
   const answer = (id: LeaseId) => (id.dseq === BigInt(paid) ? ended(id, "closed", 9n) : ended(id, "overdrawn", 5n));
   const { journal, clock, start, askedSoFar } = await openBooks(t, [], answer);

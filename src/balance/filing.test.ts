@@ -56,7 +56,7 @@ test("what ends a spent escrow is filed first, then what fell due first", async 
   assert.deepEqual(dseqs, [4n, 3n, 2n, 1n]);
 });
 
-test("nothing is filed of an escrow of which something is under way, whoever decided on it", async (t) => {
+test("nothing is filed of an escrow with an intent in flight", async (t) => {
   const journal = await open(t);
   assert.deepEqual(await file(journal, decided(1, "withdraw", 1)), ["filed"]);
   assert.deepEqual(await file(journal, decided(1, "settle", 1)), ["busy"]);

@@ -16,7 +16,7 @@ const needs: BidNeed[] = [
 ];
 const [bridged = ""] = bridgedDollars;
 
-test("a line tells of the most urgent threshold that it is below, and by how much", () => {
+test("a line names the most urgent threshold that it is below, and by how much", () => {
   const lowOf = (amount: bigint) =>
     walletLines([{ denom: "uakt", amount }], options, needs).find(({ denom }) => denom === "uakt")?.low;
   assert.equal(lowOf(5_000n), undefined);
@@ -27,7 +27,7 @@ test("a line tells of the most urgent threshold that it is below, and by how muc
   assert.equal(lowOf(0n), "1000uakt below minimum-balance, nothing is bid");
 });
 
-test("there is a line for what we have, should have or had, and none for what strangers sent us", () => {
+test("there is a line for what we have, should have or had, and none for unrelated denominations", () => {
   const denoms = (balances: string, before?: Parameters<typeof walletLines>[3]) =>
     walletLines(parseCoins(balances), options, needs, before).map(({ denom, amount }) => `${amount}${denom}`);
   assert.deepEqual(denoms("7uatom"), ["0uact", "0uakt"]);
@@ -83,7 +83,7 @@ interface WalletWorld {
   wallet(): ReturnType<typeof createWallet>;
 }
 
-test("what is low is logged and told once, and once more when it is not any more", async () => {
+test("a low balance is logged and published once, and once more on recovery", async () => {
   await playWallet(async ({ lines, lows, hold, pass }) => {
     hold("9000uakt,90uact");
     await pass(1);
@@ -116,7 +116,7 @@ test("a mirror that is not built yet says nothing about the wallet", async () =>
   });
 });
 
-test("how the wallet stands is told when that has changed, and at most so often", async () => {
+test("the wallet's status is published when it changes, at a bounded rate", async () => {
   await playWallet(async ({ told, hold, pass }) => {
     hold("9000uakt,90uact");
     await pass(1);

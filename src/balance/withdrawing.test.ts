@@ -112,7 +112,7 @@ test("a tenant who pays only when he sees a settlement coming never gets the day
   assert.equal(pausedUntilMs(vain, 60 * minute, 2_000), 1_000 + 60 * minute);
 });
 
-test("what fell due first is told apart by when that was", () => {
+test("verdicts have the time at which they fell due", () => {
   const since = (question: EscrowQuestion) => {
     const verdict = decideOnEscrow(question, terms);
     return verdict.kind === "wait" ? undefined : nowMs - verdict.fellDueMs;
@@ -125,7 +125,7 @@ function landed(state: Intent["state"], priority: number, settledAtMs: number): 
   return { id: 1, what: "withdrawLease", subject: "", why: "", body: {}, priority, state, filedAtMs: 0, settledAtMs };
 }
 
-test("each withdrawal in vain doubles the pause until the next, and one that brought something ends it", () => {
+test("each failed withdrawal doubles the pause, and a successful one ends it", () => {
   const vain = landed("done", 0, 1_000);
   const paused = (...withdrawals: Intent[]) => pausedUntilMs(withdrawals, day, 2_000);
   assert.equal(paused(), undefined);

@@ -39,7 +39,7 @@ test("a pod that the workload of the other kind left does not count", () => {
   assert.equal(brief(health({ pods: pods({}, { ofSet: true }) })), "1/2 unhealthy NotReady ×1");
 });
 
-test("every replica that is missing has one trouble, and alike ones are told as one, the gravest first", () => {
+test("every missing replica has one problem, merged by reason, the gravest first", () => {
   const starting = { state: "unready" } as const;
   const crashing = { state: "unready", trouble: crash } as const;
   assert.equal(brief(health({ pods: pods(starting, crashing) })), "0/2 unhealthy CrashLoop ×1 NotReady ×1");
@@ -54,7 +54,7 @@ test("what is starting says so, and what has not come up for long says that", ()
   assert.equal(message({ createdAtMs: nowMs - 3_600_000 }), "it has not become ready yet");
 });
 
-test("pods that cannot be made are told, without the cluster's own words", () => {
+test("pods that cannot be created are reported, without the cluster's own words", () => {
   const quota = new Map([["web", { isSet: false, failure: 'pods "web-x" is forbidden: exceeded quota: q1' }]]);
   const told = health({ workloads: quota });
   assert.equal(brief(told), "0/2 unhealthy NotCreated ×2");
@@ -72,7 +72,7 @@ test("a volume that is not there yet is what its pod waits for", () => {
   assert.match(told.troubles[0]?.message ?? "", /class beta3/);
 });
 
-test("what is on a node that is not heard of is lost, also one that said it was ready, or is held there", () => {
+test("pods on an unreachable node are lost, also ready ones and those being deleted", () => {
   const isNodeReady = (node: string) => node !== "gone";
   const lost = { on: "gone" } as const;
   assert.equal(brief(health({ isNodeReady, pods: pods({}, lost) })), "1/2 unhealthy NodeLost ×1");
@@ -95,7 +95,7 @@ test("of replicas that are missing, those are unobserved that are so for no faul
   assert.deepEqual(service, { name: "web", wanted: 2, ready: 0, unobserved: 1 });
 });
 
-test("an eviction is told while its successor starts, and not for ever", () => {
+test("an eviction is reported while its successor starts", () => {
   const evicted = { reason: "Evicted", message: "memory" } as const;
   const ended = { state: "ended", trouble: evicted, endedAtMs: nowMs - 60_000 } as const;
   assert.equal(brief(health({ pods: pods({}, { state: "unready" }, ended) })), "1/2 unhealthy Evicted ×1 NotReady ×1");

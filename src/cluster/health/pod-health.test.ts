@@ -172,7 +172,7 @@ test("a pod that merely starts has no trouble, and one that is ready or leaves n
   ]);
 });
 
-test("however long a name is, and of whatever shape a pod, what is told of it is short", () => {
+test("messages are short for any name and shape of a pod", () => {
   const long = podFacts(pod({ ...waiting("ErrImagePull", "x".repeat(1e6)), image: `${"y".repeat(1e5)}\u0000` }));
   assert.ok((long.trouble?.message.length ?? 0) < healthNameChars + 100);
   for (const status of [7, "x", null, { containerStatuses: [null, 3, { state: "x" }], conditions: "y" }]) {

@@ -6,13 +6,13 @@ import { discoveryNameChars, discoveryProblemChars } from "./discovery/tree.ts";
 import { readHardwareAnswer } from "./hardware.ts";
 import { discoveryAnswerBytes } from "./nodes/discovery-pods.ts";
 
-test("the largest machine that discovery can tell of is believed, and fits into an answer", () => {
+test("the largest possible machine is valid, and fits into an answer", () => {
   const text = JSON.stringify(largestHardware);
   assert.ok(Buffer.byteLength(text) <= discoveryAnswerBytes, `${Buffer.byteLength(text)} bytes`);
   assert.deepEqual(readHardwareAnswer(text, "n1"), largestHardware);
 });
 
-test("one part or one character more than that is refused, and it is said where", () => {
+test("one part or one character more is rejected, with its path", () => {
   const { cpus, gpus, disks, interfaces, problems } = largestHardware;
   const [cpu, card] = [cpus[0], gpus[0]];
   const cases: [object, RegExp][] = [

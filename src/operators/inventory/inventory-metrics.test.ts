@@ -60,7 +60,7 @@ test("what each node, GPU model and storage class has and what of it is taken is
   assert.ok(cluster.counts.requests > 0);
 });
 
-test("cards of several models in one node are of no model, and unnamed ones are unknown", async (t) => {
+test('GPUs of several models in one node are "mixed", unnamed ones "unknown"', async (t) => {
   const [card] = hardware.gpus;
   assert.ok(card);
   const { node, until, operator } = await stage(t, {
@@ -101,7 +101,7 @@ test("conditions are counted by type and node, those of the cluster and its stor
   assert.ok(types("one").length > 0);
 });
 
-test("before the first picture nothing of the cluster is told", async (t) => {
+test("before the first snapshot no metrics of the cluster are exported", async (t) => {
   const series = await seriesOf(t, undefined);
   for (const name of ["node_resources", "gpus", "storage_bytes", "conditions"]) assert.deepEqual(series(name), {});
 });

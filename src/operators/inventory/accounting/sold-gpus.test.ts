@@ -31,7 +31,7 @@ test("one device for each GPU is a GPU, also where some are held back or a proce
   }
 });
 
-test("more devices than GPUs are parts of GPUs, and none of that vendor is sold as a card", () => {
+test("more devices than GPUs are parts of GPUs, and none of that vendor is sold", () => {
   const { sold, conditions } = look({ "nvidia.com/gpu": "8", "amd.com/gpu": "1" }, [h100, second, mi300]);
   assert.deepEqual(sold, [mi300.address]);
   assert.deepEqual(conditions, [

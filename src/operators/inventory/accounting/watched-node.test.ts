@@ -39,7 +39,7 @@ test("a node has what its kubelet says, with the gpus of all device plugins", ()
   assert.deepEqual([allocatable.cpuMilli, allocatable.gpus, problem], [7_800n, 7n, undefined]);
 });
 
-test("a device plugin counts for its vendor as long as it has a GPU, be it a sick one", () => {
+test("a device plugin counts for its vendor as long as it has a GPU, healthy or not", () => {
   const vendors = (capacity: unknown) => fold(node({ capacity, allocatable: { "amd.com/gpu": "0" } })).pluginVendors;
   assert.deepEqual(vendors({ "nvidia.com/gpu": "0", "amd.com/gpu": "1" }), ["amd"]);
   assert.deepEqual(vendors(amounts), []);
@@ -111,7 +111,7 @@ test("a node without a status has nothing", () => {
   assert.deepEqual([capacity, allocatable, hasStatus], [nothing, nothing, false]);
 });
 
-test("a quantity that cannot be read is told, and the rest holds", () => {
+test("an unreadable quantity is reported", () => {
   const { allocatable, problem } = projectNode(node({ allocatable: { ...amounts, memory: "16GB" } }));
   assert.deepEqual([allocatable.cpuMilli, allocatable.memoryBytes], [8_000n, 0n]);
   assert.match(problem ?? "", /allocatable\.memory: .*"16GB"/);

@@ -61,7 +61,7 @@ test("gpus of both vendors add up, and what is not sold does not count", () => {
   );
 });
 
-test("a quantity that cannot be read is told and counts as nothing, and the rest holds", () => {
+test("an unreadable quantity is reported and counts as nothing", () => {
   const found = requestsOf({ cpu: "lots", memory: "64Mi" }, { cpu: "-1", "amd.com/gpu": 1 });
   assert.deepEqual([found.cpuMilli, found.memoryBytes, found.gpus], [0n, 64n * mi, 1n]);
   assert.match(found.problem ?? "", /requests of container c0\.cpu: .*"lots"/);
@@ -122,7 +122,7 @@ for (const [what, spec, expectedMi] of ramVolumes) {
   });
 }
 
-test("a RAM volume whose size cannot be read is told of", () => {
+test("an unreadable size of a RAM volume is reported", () => {
   const spec = { containers: [sized("1Gi", "3Gi")], volumes: [shm("much")] };
   assert.match(soldRequests({ metadata: { name: "p" }, spec }).problem ?? "", /RAM volume shmmuch.*"much"/);
 });

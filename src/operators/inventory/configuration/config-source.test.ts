@@ -63,7 +63,7 @@ test("a ConfigMap's swap is noticed, again and again", async (t) => {
   assert.deepEqual(config.conditions, []);
 });
 
-test("bad content is refused and the last good one kept, with a condition until it is mended", async (t) => {
+test("invalid content is rejected and the last good one kept, with a condition", async (t) => {
   const { mount, start, look, changes } = open(t);
   mount.write("cluster_storage: [beta1]");
   const config = start();

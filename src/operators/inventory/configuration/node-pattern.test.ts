@@ -46,7 +46,7 @@ test("what RE2 writes otherwise than JavaScript is read as RE2 means it", () => 
   assert.equal(fits("^\\x61\\x{62}$", "ab"), true);
 });
 
-test("what is no pattern, or none of RE2, is refused with the reason", () => {
+test("an invalid pattern is rejected with the reason", () => {
   const cases: [string, RegExp][] = [
     ["", /empty/],
     ["(", /missing closing \)/],

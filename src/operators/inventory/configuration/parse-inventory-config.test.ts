@@ -53,7 +53,7 @@ test("a node has the classes that are sold and there, without those excluded for
   assert.deepEqual(classesOnNode(defaultInventoryConfig, new Set(["beta2"]), "worker"), []);
 });
 
-test("what is wrong is told with its line and its key", () => {
+test("problems have their line and key", () => {
   const cases: [string, RegExp][] = [
     ["version: v1\ncluster_store: []\n", /config\.yaml is refused: line 2: there is no cluster_store/],
     ["exclude:\n  nods: []\n", /line 2: there is no exclude\.nods/],
@@ -77,13 +77,13 @@ test("what is wrong is told with its line and its key", () => {
   assert.match(refusal("a: 1\nb: 2\n"), /line 1: there is no a; line 2: there is no b/);
 });
 
-test("a document with nothing in it is refused, with what would ask for the defaults", () => {
+test("an empty document is rejected, with the text for the defaults", () => {
   for (const text of ["", " \n", "# nothing\n", "---\n", "null\n", "~"]) {
     assert.match(refusal(text), /config\.yaml is refused: it is empty; for the defaults write `version: v1`/, text);
   }
 });
 
-test("aliases that multiply without end are refused", () => {
+test("exponentially growing aliases are rejected", () => {
   const doubling = Array.from({ length: 20 }, (_, level) => `a${level + 1}: &a${level + 1} [*a${level}, *a${level}]`);
   assert.match(refusal(`a0: &a0 [x]\n${doubling.join("\n")}`), /refused/);
 });

@@ -60,7 +60,7 @@ test("the recorded machine with an H200 is seen as its own tools see it", async 
   assert.equal(interfaceKind(named?.interface ?? ""), "sxm");
 });
 
-test("a machine with AMD cards tells their memory, their errors and the driver's version", async () => {
+test("AMD GPUs have memory, errors and driver version", async () => {
   const counted = (ue: number) => ({
     mem_info_vram_total: "34342961152\n",
     "ras/umc_err_count": `ue: ${ue}\nce: 12\n`,
@@ -93,7 +93,7 @@ test("a machine with AMD cards tells their memory, their errors and the driver's
   });
 });
 
-test("a card that is split into MIG instances, and one that virtual machines have, tell so", async () => {
+test("MIG instances and virtual functions are recognised", async () => {
   const card = { class: "0x030200", id: "10de:2330" };
   const instances = "/proc/driver/nvidia/capabilities/gpu1/mig";
   const { gpus, problems } = await discoverIn({
@@ -124,7 +124,7 @@ test("a card that is split into MIG instances, and one that virtual machines hav
   assert.deepEqual(problems, []);
 });
 
-test("cards without any driver are found by their ids", async () => {
+test("GPUs without a driver are found by their ids", async () => {
   const { gpus, problems } = await discoverIn({
     ...ordinary,
     ...pciFiles("0000:01:00.0", { class: "0x030000", id: "10de:2684" }),
@@ -137,7 +137,7 @@ test("cards without any driver are found by their ids", async () => {
   assert.deepEqual(problems, []);
 });
 
-test("cards of both vendors in one machine each have their own driver's facts", async () => {
+test("GPUs of both vendors in one machine have the facts of their own driver", async () => {
   const { gpus } = await discoverIn({
     ...ordinary,
     ...nvidiaFiles({ version: "550.90.07", cards: { "0000:01:00.0": "Model: \t NVIDIA L40S\nGPU Excluded:\t No\n" } }),
@@ -164,7 +164,7 @@ test("cards of both vendors in one machine each have their own driver's facts", 
   );
 });
 
-test("eight cards are eight cards, in the order of the bus", async () => {
+test("eight GPUs are found in the order of the bus", async () => {
   const addresses = ["04", "1b", "2a", "43", "9b", "c2", "d1", "e8"].map((bus) => `0000:${bus}:00.0`);
   const card = { class: "0x030200", id: "10de:2330", driver: "nvidia" };
   const { gpus } = await discoverIn(
@@ -176,7 +176,7 @@ test("eight cards are eight cards, in the order of the bus", async () => {
   );
 });
 
-test("what only looks like a card is none", async () => {
+test("devices of other classes are no GPUs", async () => {
   const { gpus } = await discoverIn({
     ...ordinary,
     // The pictures of management controllers: ASPEED, Matrox, and an old ATI.
@@ -193,7 +193,7 @@ test("what only looks like a card is none", async () => {
   assert.deepEqual(gpus, []);
 });
 
-test("a card that has failed is told with its reason, and of one that is only not excluded nothing is said", async () => {
+test("a failed GPU is reported with its reason", async () => {
   const gone = { config: Buffer.alloc(256, 0xff) };
   const wounded = { config: Buffer.from("de103523", "hex"), aer_dev_fatal: "DLP 2\nSDES 0\nTOTAL_ERR_FATAL 2\n" };
   const sound = { config: Buffer.from("de103523", "hex"), aer_dev_fatal: "DLP 0\nTOTAL_ERR_FATAL 0\n" };
@@ -227,7 +227,7 @@ test("a card that has failed is told with its reason, and of one that is only no
   );
 });
 
-test("the driver's version comes from its module where /proc does not tell, and a new branch has no CUDA version", async () => {
+test("the driver's version falls back to that of its module, and a new branch has no CUDA version", async () => {
   const { gpus } = await discoverIn({
     ...ordinary,
     ...pciFiles("0000:01:00.0", { class: "0x030200", id: "10de:2335", driver: "nvidia" }),
@@ -237,7 +237,7 @@ test("the driver's version comes from its module where /proc does not tell, and 
   assert.equal(gpus[0]?.cudaVersion, undefined);
 });
 
-test("what cannot be read is told, and the rest of the machine holds", async () => {
+test("unreadable files are reported, and the rest is discovered", async () => {
   const hardware = await discoverIn({
     ...ordinary,
     "/proc/meminfo": "a folder",
@@ -284,7 +284,7 @@ test("an empty folder is a machine with nothing, and a few problems", async () =
   });
 });
 
-test("a machine with a thousand faults tells the first ones and how many more there are", async () => {
+test("of a thousand problems the first are reported, with the count of the others", async () => {
   const devices = Array.from({ length: 200 }, (_, index) => `0000:${index.toString(16).padStart(2, "0")}:00.0`);
   const files = devices.map((address) => pciFiles(address, { class: "nonsense", id: "10de:2335" }));
   const { problems } = await discoverIn(Object.assign({}, ordinary, ...files));
@@ -340,7 +340,7 @@ function inspect(value: unknown): void {
   if (typeof value === "object" && value !== null) Object.values(value).forEach(inspect);
 }
 
-test("of more parts than a machine can have the first are told, and that there are more", async () => {
+test("of too many parts the first are reported, with the count", async () => {
   const many = discoveryParts + 1;
   const each = (make: (index: number) => MachineFiles) => Array.from({ length: many }, (_, index) => make(index));
   const hex = (index: number) => index.toString(16).padStart(4, "0");
@@ -368,7 +368,7 @@ test("of more parts than a machine can have the first are told, and that there a
   assert.deepEqual(readHardwareAnswer(JSON.stringify(hardware), "n1"), hardware);
 });
 
-test("no text that a machine tells of itself is longer than a name", async () => {
+test("texts of a machine are bounded", async () => {
   const long = "9".repeat(60_000);
   const address = "0000:01:00.0";
   const { cpus, gpus, disks, problems } = await discoverIn({
@@ -398,7 +398,7 @@ function netFiles(name: string, files: MachineFiles): MachineFiles {
 
 const device = "a folder";
 
-test("interfaces with a device behind them are told, with their speed where it is known", async (t) => {
+test("interfaces with a device are reported, with their speed if known", async (t) => {
   const root = plantMachine(t, {
     ...netFiles("eth10", { device, operstate: "up\n", speed: "100000\n" }),
     ...netFiles("eth2", { device: { link: "../../../virtio2" }, operstate: "up\n", speed: "-1\n" }),

@@ -14,7 +14,7 @@ function diskFiles(name: string, place: string, files: MachineFiles): MachineFil
 const size = "1875385008\n";
 const sizeBytes = 1_875_385_008 * 512;
 
-test("disks are told apart by how they are attached and whether they turn", async (t) => {
+test("disk types are distinguished by attachment and rotation", async (t) => {
   const root = plantMachine(t, {
     ...diskFiles("nvme0n1", "pci0000:00/0000:01:00.0/nvme/nvme0", {
       size,

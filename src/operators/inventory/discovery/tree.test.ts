@@ -7,7 +7,7 @@ import { temporaryFolder } from "../../../../test/folder.ts";
 import { plantMachine } from "../../../../test/machine-tree.ts";
 import { createTree, discoveryEntries, discoveryFileBytes, discoveryNameChars } from "./tree.ts";
 
-test("a pipe that nobody writes to has nothing to say, and nobody waits for it", async (t) => {
+test("a pipe without a writer reads as empty", async (t) => {
   const root = plantMachine(t, { "/sys/size": "1\n" });
   execFileSync("mkfifo", [join(root, "pipe")]);
   assert.equal(await createTree(root).text("/pipe"), undefined);
@@ -26,13 +26,13 @@ test("a file may be exactly as long as the limit", async (t) => {
   assert.equal(await tree.text("/file", 9_999), undefined);
 });
 
-test("links that lead in a circle are told", async (t) => {
+test("link loops are reported", async (t) => {
   const tree = createTree(plantMachine(t, { "/a": { link: "b" }, "/b": { link: "a" } }));
   assert.equal(await tree.text("/a"), undefined);
   assert.deepEqual(tree.problems(), ["/a: its links form a loop"]);
 });
 
-test("of a folder with too many entries the first ones are looked at", async (t) => {
+test("of a folder with too many entries the first are read", async (t) => {
   const root = temporaryFolder(t);
   for (let index = 0; index < discoveryEntries + 5; index++) symlinkSync("x", join(root, `${index}`));
   const tree = createTree(root);

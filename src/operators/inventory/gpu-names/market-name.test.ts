@@ -85,7 +85,7 @@ test("the line for an unknown GPU is a registry that names it", () => {
   );
 });
 
-test("what the configured registry says wins over what is known without it, GPU by card", () => {
+test("the configured registry outweighs the built-in one, GPU by GPU", () => {
   const own = parseRegistry(
     '{"10de":{"name":"nvidia","devices":{"2684":{"name":"rtx4090d","interface":"PCIe"},"0bad":{"name":"new","interface":"SXM9"}}}}',
   );

@@ -11,7 +11,7 @@ function selecting(...matchExpressions: unknown[]): unknown {
   return { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } } };
 }
 
-test("only storage classes that are selected with Gt are told, each once", () => {
+test("only storage classes that are selected with Gt are returned, each once", () => {
   const spec = selecting(
     { key: beta3, operator: "Gt", values: ["0"] },
     { key: beta2, operator: "In", values: ["true", "1"] },

@@ -18,7 +18,7 @@ function node(labels: Record<string, string>, ...managedFields: ManagedFields[])
 
 const nothing = { seize: {}, apply: false };
 
-test("labels that are as wanted need nothing, whoever wrote them", () => {
+test("labels as desired need no write, whoever owns them", () => {
   const live = { "akash.network": "true", "kubernetes.io/hostname": "a" };
   assert.deepEqual(
     planLabels({ "akash.network": "true" }, node(live, owner("go", "Update", "akash.network")), us),
@@ -39,7 +39,7 @@ test("a label of ours alone goes with one apply", () => {
   assert.deepEqual(found, { seize: {}, apply: true });
 });
 
-test("a label that another owns, shares, or that nobody owns is seized with a value that it does not have", () => {
+test("a label that we do not own alone is seized with another value", () => {
   const owners = [
     [owner("go", "Update", stale)],
     [owner(us, "Apply", stale), owner("go", "Update", stale)],
@@ -55,7 +55,7 @@ test("a label that another owns, shares, or that nobody owns is seized with a va
   }
 });
 
-test("NVIDIA's label is seized from the network's operator and from nobody else", () => {
+test("NVIDIA's label is seized from the network's operator only", () => {
   const live = { [present]: "true" };
   const operator = owner("provider-services", "Update", "akash.network", present);
   const feature = owner("nfd-master", "Update", present);

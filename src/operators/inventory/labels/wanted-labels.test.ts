@@ -58,7 +58,7 @@ test("a GPU that is not sold as one has no labels but that it is there", () => {
   assert.deepEqual(found, { "akash.network": "true", "nvidia.com/gpu.present": "true" });
 });
 
-test("a node that is only full of pods keeps its labels, since a pod that comes back is looked for by them", () => {
+test("a node that is only full of pods keeps its labels", () => {
   const parts = { namedGpus: [h100], storageClasses: ["beta3"] };
   const full = { type: "Full", message: "full: it has 110 pods and takes 110" } as const;
   assert.deepEqual(labels({ ...parts, offered: false, notOffered: [full] }), labels(parts));

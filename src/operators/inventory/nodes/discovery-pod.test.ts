@@ -27,7 +27,7 @@ test("a discovery pod sees the node as root, and mounts nothing that can be writ
   assert.ok(container?.volumeMounts.every(({ readOnly }) => readOnly));
 });
 
-test("without privilege a discovery pod is nobody, with no way to become more, and sees the same files", () => {
+test("without privilege a discovery pod runs as nobody, without escalation, with the same mounts", () => {
   const [nobody] = (discoveryPod(node, { ...options, privileged: false })["spec"] as Spec).containers;
   assert.deepEqual((nobody as { securityContext?: unknown } | undefined)?.securityContext, {
     runAsNonRoot: true,
@@ -41,7 +41,7 @@ test("without privilege a discovery pod is nobody, with no way to become more, a
   assert.deepEqual(nobody?.volumeMounts, container?.volumeMounts);
 });
 
-test("a discovery pod is put on its node whatever is there, asks for nothing, and ends nobody to get in", () => {
+test("a discovery pod tolerates all taints, requests nothing and preempts no pod", () => {
   assert.equal(spec.nodeName, "one");
   assert.deepEqual(spec["tolerations"], [{ operator: "Exists" }]);
   assert.partialDeepStrictEqual(container, { resources: { requests: { cpu: "0", memory: "0" } } });

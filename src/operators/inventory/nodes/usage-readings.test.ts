@@ -34,7 +34,7 @@ function metrics(name: string, cpu: string, memory = "1Gi"): KubeObject {
   return { metadata: { name }, usage: { cpu, memory } };
 }
 
-test("use is told from when the cluster has a metrics API until it has none any more", async (t) => {
+test("use is reported while the cluster has a metrics API", async (t) => {
   let now: KubeObject[] | undefined;
   const { usage, changed, nextReading } = stage(t, () => {
     if (!now) throw missing;
@@ -53,7 +53,7 @@ test("use is told from when the cluster has a metrics API until it has none any 
   assert.deepEqual(changed, ["one"]);
 });
 
-test("only nodes whose use has changed are told of, also one that is no longer measured", async (t) => {
+test("only nodes whose use has changed are reported", async (t) => {
   let now = [metrics("one", "1"), metrics("two", "2"), metrics("three", "3")];
   const { usage, changed, nextReading } = stage(t, () => now);
   await nextReading();

@@ -30,7 +30,7 @@ async function start(owner: Owner, ageMs = () => 0) {
   return { publisher, grpc, url, ...openGrpcClient(owner, url) };
 }
 
-test("every answer says in its metadata how long ago the cluster was heard of", async (t) => {
+test("every response has the age of the snapshot in its metadata", async (t) => {
   let heardMsAgo = 12;
   const { publisher, call, stream } = await start(t, () => heardMsAgo);
   publisher.show(sampleInventory([sampleNode("one")]));
@@ -87,7 +87,7 @@ test("the network's own client library reads the cluster and follows its changes
   await assert.rejects(reading);
 });
 
-test("a stream begins with the picture as it is, and hears nothing when nothing changes", async (t) => {
+test("a stream begins with the current snapshot, and is silent while nothing changes", async (t) => {
   const { publisher, stream } = await start(t);
   publisher.show(sampleInventory());
   await publisher.next(undefined, AbortSignal.timeout(60_000));
@@ -102,7 +102,7 @@ test("a stream begins with the picture as it is, and hears nothing when nothing 
   assert.equal(publisher.publishedCount, 2);
 });
 
-test("a slow reader finds the newest picture next, and nothing piles up for it", async (t) => {
+test("a slow reader gets the newest snapshot next, without a backlog", async (t) => {
   const { publisher, open } = await start(t);
   const nodes = manyNodes(2_000);
   publisher.show(sampleInventory(nodes));
@@ -128,7 +128,7 @@ test("a slow reader finds the newest picture next, and nothing piles up for it",
   assert.ok(newest <= 3, `${newest} pictures came, though the reader slept through ${changes} changes`);
 });
 
-test("a node is asked for by its name, and without one the first is meant", async (t) => {
+test("a node is queried by its name, without a name the first is returned", async (t) => {
   const { publisher, call, stream } = await start(t);
   const nodes = [
     sampleNode("a", { offered: false, notOffered: [{ type: "Cordoned", message: "cordoned" }], storageClasses: [] }),
@@ -164,14 +164,14 @@ test("a node is asked for by its name, and without one the first is meant", asyn
   );
 });
 
-test("a cluster without nodes is an answer, and its nodes cannot be asked for", async (t) => {
+test("an empty cluster is a valid response, and its nodes are unknown", async (t) => {
   const { publisher, call } = await start(t);
   publisher.show(sampleInventory([]));
   assert.deepEqual(Cluster.decode((await call(queryCluster)).message).nodes, []);
   assert.equal((await call(queryNode)).status, grpcCodes.NotFound);
 });
 
-test("health says whether there is a picture", async (t) => {
+test("health reports whether there is a snapshot", async (t) => {
   const { publisher, call } = await start(t);
   const service = "akash.inventory.v1.ClusterRPC";
   const request = Buffer.concat([Buffer.from([0x0a, service.length]), Buffer.from(service)]);

@@ -63,7 +63,7 @@ function listen(publisher: ReturnType<typeof open>["publisher"], owner: Owner): 
   return told;
 }
 
-test("until there is a picture, whoever asks hears what it waits for", async (t) => {
+test("requests before the first snapshot are answered with what it waits for", async (t) => {
   const { publisher } = open(t);
   assert.equal(publisher.ready, false);
   assert.throws(
@@ -74,7 +74,7 @@ test("until there is a picture, whoever asks hears what it waits for", async (t)
   assert.equal(publisher.snapshot().offered.length, 1);
 });
 
-test("a first change is told at once, and those that follow come together, the newest of them", async (t) => {
+test("the first change is published at once, and later ones merged into the newest", async (t) => {
   const { clock, publisher } = open(t);
   const told = listen(publisher, t);
   let node = sampleNode();
@@ -95,7 +95,7 @@ test("a first change is told at once, and those that follow come together, the n
   assert.equal(publisher.publishedCount, 2);
 });
 
-test("a picture that says the same is not told again, but those who ask get it", async (t) => {
+test("an equal snapshot is not published again, but is returned to requests", async (t) => {
   const { clock, publisher, topics } = open(t);
   const told = listen(publisher, t);
   publisher.show(sampleInventory());
@@ -110,7 +110,7 @@ test("a picture that says the same is not told again, but those who ask get it",
   assert.equal(publisher.snapshot().inventory, later);
 });
 
-test("each topic of the bus hears only of what concerns it, and keeps it for those who come later", async (t) => {
+test("each bus topic is published only when it changes, and retained", async (t) => {
   const { clock, bus, publisher, topics } = open(t);
   const show = async (inventory: Inventory) => {
     publisher.show(inventory);
@@ -137,7 +137,7 @@ test("each topic of the bus hears only of what concerns it, and keeps it for tho
   });
 });
 
-test("a cluster that is too large for the bus is still told to everybody else", async (t) => {
+test("a cluster too large for the bus is still published over gRPC and REST", async (t) => {
   const errors: unknown[] = [];
   const log = { ...silentLog, error: (_: string, fields?: Fields) => void errors.push(fields?.["error"]) };
   const { clock, publisher, topics } = open(t, 1_000, log);
@@ -151,7 +151,7 @@ test("a cluster that is too large for the bus is still told to everybody else", 
   assert.ok(errors.length === 3 && errors.every((error) => ProviderError.is(error, "AKP_BUS_MESSAGE_TOO_LARGE")));
 });
 
-test("nothing is told after the end", async (t) => {
+test("nothing is published after close", async (t) => {
   const { clock, publisher, topics } = open(t);
   publisher.show(sampleInventory());
   publisher.close();
@@ -172,7 +172,7 @@ test("what a node is made into is made once: a change of one leaves the bytes of
 });
 
 /** Whatever happens to the nodes and however often a listener looks, the last it hears is how things are. */
-test("after any history a listener, the bus and whoever asks agree with a picture made from scratch", async () => {
+test("after any history streams, the bus and requests agree with a snapshot made from scratch", async () => {
   const name = fc.constantFrom("a", "b", "c", "d");
   const step = fc.oneof(
     fc.record({ do: fc.constant("pod" as const), name }),

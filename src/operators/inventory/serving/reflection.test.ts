@@ -115,7 +115,7 @@ test("what is not there is answered with an error, and the conversation goes on"
   assert.ok(list && bytesOf(list, says.services).length === 1);
 });
 
-test("a conversation that rests is ended, and one that makes no sense refused", async (t) => {
+test("an idle connection is closed, and a malformed one rejected", async (t) => {
   const clock = createVirtualClock();
   const { open } = await start(t, clock);
   const resting = open(info("v1"), undefined);

@@ -48,7 +48,7 @@ async function start(owner: Owner, more: Partial<RestOptions> = {}) {
   };
 }
 
-test("before the first picture the process is alive but not ready, and says why", async (t) => {
+test("before the first snapshot the process is alive but not ready, with the reason", async (t) => {
   const { ask, publisher } = await start(t);
   assert.equal((await ask("/health")).status, 200);
   assert.equal((await ask("/metrics/health")).status, 200);
@@ -82,7 +82,7 @@ test("the inventory is the last good one with its age, as one line or for people
   assert.deepEqual(JSON.parse(pretty.text), seen);
 });
 
-test("HEAD tells the length and no more; version and metrics are there", async (t) => {
+test("HEAD returns the length without a body; version and metrics are served", async (t) => {
   const { ask, publisher } = await start(t);
   publisher.show(sampleInventory());
   const { text, headers } = await ask("/v1/inventory", "HEAD");
@@ -93,7 +93,7 @@ test("HEAD tells the length and no more; version and metrics are there", async (
   assert.deepEqual([metrics.text, metrics.headers.get("content-type")], ["up 1\n", "text/plain; version=0.0.4"]);
 });
 
-test("what is not there and what is not allowed is refused with a code and advice", async (t) => {
+test("unknown paths and methods are rejected with a code and advice", async (t) => {
   const { ask } = await start(t);
   const missing = await ask("/v1/nodes");
   assert.equal(missing.status, 404);
@@ -120,7 +120,7 @@ test("an answer that takes too long is not waited for, and one that fails says s
   assert.deepEqual([failed.status, JSON.parse(failed.text).code], [500, "AKP_INTERNAL"]);
 });
 
-test("what is no HTTP disturbs nobody, and a port that is taken is named", async (t) => {
+test("malformed requests are rejected, and a port in use is named", async (t) => {
   const { ask, rest } = await start(t);
   const socket = connect(rest.port, "127.0.0.1");
   t.after(() => socket.destroy());

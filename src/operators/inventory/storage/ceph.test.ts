@@ -309,7 +309,7 @@ test("the room is never more than Ceph says, whatever was stored and promised", 
   );
 });
 
-test("what is no answer of ceph df is refused with the reason", () => {
+test("an invalid answer of ceph df is rejected with the reason", () => {
   const cases: [string, RegExp][] = [
     ["", /not JSON/],
     ["Error initializing cluster client", /not JSON/],

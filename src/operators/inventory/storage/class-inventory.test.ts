@@ -91,7 +91,7 @@ test("a disk that was promised twice is shown, and takes nothing from the others
   assert.match(conditions[0]?.message ?? "", /disk of a is overbooked/);
 });
 
-test("a volume on nobody knows which node takes room from all", () => {
+test("a volume on an unknown node takes room from all", () => {
   const { free, seen } = look([{ name: "a" }], [volume("v", "beta1", "130Gi")]);
   assert.equal(free, -80n);
   assert.ok(seen.conditions.some(({ type }) => type === "Overbooked"));

@@ -147,7 +147,7 @@ test("replicas keep apart as far as Longhorn keeps them apart", () => {
   assert.equal(freeGib(look({ parameters, settings: zones })), 0n);
 });
 
-test("degraded volumes, disks beyond their limit and nonsense are shown, and harm nothing else", () => {
+test("degraded volumes, overbooked disks and invalid values are reported", () => {
   const broken = longhornNode("z", {});
   const nonsense = { diskStatus: { data: { storageMaximum: "much" }, stray: {} } };
   const nodes = [...three({ scheduled: 120n * gib }), { ...broken, spec: { disks: { data: {} } }, status: nonsense }];

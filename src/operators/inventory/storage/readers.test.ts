@@ -69,7 +69,7 @@ function readAll(object: KubeObject): void {
   });
 }
 
-test("no object makes a reader throw, whichever part of it is missing or nonsense", () => {
+test("no object makes a reader throw, whichever part of it is missing or invalid", () => {
   const nonsense = [undefined, null, "", "x", -1, 1e300, Number.NaN, [], [null], {}, { x: null }, true];
   for (const sample of samples) {
     for (const spoiler of nonsense) for (const object of spoilt(sample, spoiler)) readAll(object as KubeObject);

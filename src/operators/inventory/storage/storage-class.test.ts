@@ -19,7 +19,7 @@ function sell(clusterStorage: readonly string[]) {
   return { sold: sold.map(({ name }) => name), told: conditions.map(({ message }) => message) };
 }
 
-test("a class is sold when it is both configured and labelled, and of a kind we can look into", () => {
+test("a class is sold when it is configured, labelled and of a supported driver", () => {
   const { sold, told } = sell(["beta1", "beta3", "foreign", "gone", "ram", "unlabelled"]);
   assert.deepEqual(sold, ["beta1", "beta3"]);
   assert.deepEqual(told, [

@@ -31,7 +31,7 @@ test("a class is labelled when Go would read the label as true", () => {
   assert.deepEqual(readStorageClass({ metadata: { name: "odd" }, provisioner: 7, parameters: "x" }).provisioner, "");
 });
 
-test("a volume tells its class, its size, its maker and where it lies", () => {
+test("a volume has its class, size, provisioner and location", () => {
   assert.deepEqual(readVolume(rbdVolume("a", "beta3", "10Gi", { dataPool: "ec-data-pool" })), {
     name: "a",
     class: "beta3",
