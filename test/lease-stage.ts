@@ -3,7 +3,7 @@
  * with machines, and a provider that lives there once or several times, on the journal of its folder. Whatever happens on
  * it follows from the seed.
  */
-import type { BidEngineOptions } from "../src/bidengine/bidengine.ts";
+import type { BidEngineOptions } from "../src/bidengine/decider.ts";
 import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import type { AbciEvent } from "../src/box/chain/abci.ts";
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";

@@ -19,7 +19,7 @@ import { done, type Outcome, waiting } from "../runtime/outcome.ts";
 import type { BidCounters } from "./bid-status.ts";
 import type { Capacity, Reserved } from "./capacity.ts";
 import type { Decider } from "./decider.ts";
-import { type Check, type Decision, refusals, waitsFor } from "./decision/decision.ts";
+import { type Check, type Decision, fail, notAsked, refusals, waitsFor } from "./decision/decision.ts";
 import type { BidTerms } from "./decision/money-checks.ts";
 import { isNews, recordDecision } from "./decision/record.ts";
 import type { OrderEnds } from "./order-ends.ts";
@@ -211,20 +211,23 @@ async function placeBid(
 function goneWhilePriced(decision: Decision): Decision {
   const isOfPrice = ({ name }: Check) => name === "priceGiven" || name === "priceWithinMax";
   if (!refusals(decision).every(isOfPrice)) return decision;
-  const [gone, unasked] = ["the order ended while it was priced", "the order ended"];
   const checks = decision.checks.map((check): Check => {
     if (!isOfPrice(check)) return check;
     const { name } = check;
-    if (name === "priceGiven") return { name, verdict: "fail", reason: gone, evidence: {}, until: "never" };
-    return { name, verdict: "not asked", reason: unasked, evidence: {} };
+    if (name === "priceGiven") return { name, ...fail("never", "the order ended while it was priced") };
+    return { name, ...notAsked("the order ended") };
   });
   return { ...decision, verdict: "no", checks, price: undefined };
 }
 
 /** The capacity found by the decision was taken by another order. */
 function lostRace(decision: Decision, { reason }: PlacementFailure): Decision {
-  const refused = { verdict: "fail", reason: `another order was quicker: ${reason}`, until: "room" } as const;
-  const checks = decision.checks.map((check) => (check.name === "placementExists" ? { ...check, ...refused } : check));
+  const checks = decision.checks.map((check) => {
+    const { name, evidence } = check;
+    return name === "placementExists"
+      ? { name, ...fail("room", `another order was quicker: ${reason}`, evidence) }
+      : check;
+  });
   return { ...decision, verdict: "no", checks };
 }
 

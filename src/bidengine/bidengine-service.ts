@@ -4,14 +4,9 @@ import { condition } from "../runtime/condition.ts";
 import type { ResourceService } from "../runtime/lifecycle.ts";
 import type { Queue } from "../runtime/queue.ts";
 import type { BidEngineStatus } from "./bid-status.ts";
-import {
-  type BidEngine,
-  type BidEngineDeps,
-  type BidEngineOptions,
-  type OpenBidEngine,
-  openBidEngine,
-} from "./bidengine.ts";
+import { type BidEngine, type BidEngineDeps, type OpenBidEngine, openBidEngine } from "./bidengine.ts";
 import { bidControlHandlers } from "./control-handlers.ts";
+import type { BidEngineOptions } from "./decider.ts";
 import { missingSettingsText, pausedText } from "./decision/decide.ts";
 
 export function createBidEngineService(

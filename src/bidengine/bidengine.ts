@@ -3,8 +3,6 @@ import type { Bus } from "../bus/bus.ts";
 import type { Chain, Settled, Step } from "../chain/chain.ts";
 import { isPausing, pauseSwitch } from "../journal/deadlines.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { Coin } from "../market/coin.ts";
-import type { Attribute } from "../market/group-spec.ts";
 import { formatOrderId, isOrderKey, orderOf, parseBidId, parseOrderId } from "../market/ids.ts";
 import { sleep } from "../runtime/clock.ts";
 import type { RuntimeDeps } from "../runtime/deps.ts";
@@ -15,7 +13,7 @@ import { changedStatuses } from "../runtime/throttle.ts";
 import { createBidStatus, createCounters } from "./bid-status.ts";
 import { createInFlight } from "./bidding.ts";
 import type { Capacity } from "./capacity.ts";
-import { createDecider } from "./decider.ts";
+import { type BidEngineOptions, createDecider } from "./decider.ts";
 import type { Decision } from "./decision/decision.ts";
 import type { BidRequest } from "./decision/inputs.ts";
 import { describeShortages, shortagesOf } from "./decision/money-checks.ts";
@@ -31,22 +29,6 @@ import { createWaitingOrders } from "./waiting-orders.ts";
 const orderRuns = 10_000;
 /** How often conditions that change without an event are checked, such as the age of a snapshot. */
 export const orderTimeRecheckMs = 15 * second;
-
-export interface BidEngineOptions {
-  /** Attributes in provider.yaml. */
-  readonly attributes: readonly Attribute[];
-  readonly bidDeposit: Coin;
-  /** What bids leave in the wallet; below that in any denomination, none is made. */
-  readonly minimumBalance: readonly Coin[];
-  /** 0 turns it off. */
-  readonly bidTimeoutMs: number;
-  /** 0 agrees to none. */
-  readonly reclamationWindowMs: number;
-  /** What sending one bid costs at most; undefined where a fee granter pays. */
-  readonly fee: Coin | undefined;
-  /** Flags without which no lease could be served; while there are any, nothing is bid. */
-  readonly missingSettings?: readonly string[];
-}
 
 export interface BidEngineDeps extends RuntimeDeps {
   readonly chain: Promise<Chain>;

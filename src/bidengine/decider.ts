@@ -32,13 +32,20 @@ import type { BidCounts } from "./order-ends.ts";
 import type { Pricing } from "./pricing/pricing.ts";
 import type { FollowedProviderRecord } from "./provider-record.ts";
 
-interface DeciderOptions {
+export interface BidEngineOptions {
+  /** Attributes in provider.yaml. */
   readonly attributes: readonly Attribute[];
   readonly bidDeposit: Coin;
+  /** What bids leave in the wallet; below that in any denomination, none is made. */
   readonly minimumBalance: readonly Coin[];
+  /** 0 turns it off. */
+  readonly bidTimeoutMs: number;
+  /** 0 agrees to none. */
   readonly reclamationWindowMs: number;
-  readonly missingSettings?: readonly string[];
+  /** What sending one bid costs at most; undefined where a fee granter pays. */
   readonly fee: Coin | undefined;
+  /** Flags without which no lease could be served; while there are any, nothing is bid. */
+  readonly missingSettings?: readonly string[];
 }
 
 interface DeciderDeps extends RuntimeDeps {
@@ -54,7 +61,7 @@ interface DeciderDeps extends RuntimeDeps {
 
 export type Decider = ReturnType<typeof createDecider>;
 
-export function createDecider(options: DeciderOptions, deps: DeciderDeps) {
+export function createDecider(options: BidEngineOptions, deps: DeciderDeps) {
   const { chain, journal, capacity, record, bidCounts, counters, clock } = deps;
   const { fee, minimumBalance, bidDeposit, missingSettings = [] } = options;
   const { mirror } = chain;

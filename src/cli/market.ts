@@ -1,6 +1,6 @@
 /** What `run` sells, of which cluster, at which prices: from the settings. */
 import type { BalanceOptions } from "../balance/balance-status.ts";
-import type { BidEngineOptions } from "../bidengine/bidengine.ts";
+import type { BidEngineOptions } from "../bidengine/decider.ts";
 import { createPolicySource } from "../bidengine/policies/policy-source.ts";
 import { createPricing, type PriceSettingsSource } from "../bidengine/pricing/create-pricing.ts";
 import { createGet, createIpOperator } from "../cluster/capacity/addresses/ip-operator.ts";

@@ -3,8 +3,9 @@
 import { createBalanceService } from "../balance/balance-service.ts";
 import type { BalanceOptions, BalanceStatus } from "../balance/balance-status.ts";
 import type { BidEngineStatus } from "../bidengine/bid-status.ts";
-import type { BidEngine, BidEngineOptions } from "../bidengine/bidengine.ts";
+import type { BidEngine } from "../bidengine/bidengine.ts";
 import { createBidEngineService } from "../bidengine/bidengine-service.ts";
+import type { BidEngineOptions } from "../bidengine/decider.ts";
 import type { PolicySource } from "../bidengine/policies/policy-source.ts";
 import type { RunningPricing } from "../bidengine/pricing/create-pricing.ts";
 import type { Bus } from "../bus/bus.ts";

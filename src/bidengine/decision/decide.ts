@@ -94,14 +94,14 @@ const placementExists: BidQuestion = ({ fit, context: { capacity } }) => {
     return fail("room", fit.reason, { shortages, units: fit.shortages.length });
   }
   const nodes = new Set(fit.replicas.map(({ node }) => node));
-  const cards = fit.offer
+  const gpus = fit.offer
     .filter(({ gpu }) => gpu.count > 0n)
     .slice(0, decisionListed)
     .map(({ id, gpu }) => `unit ${id}: ${gpu.attributes.map(({ key }) => key).join(" ")}`);
   return pass(`room for all of its replicas (${fit.replicas.length}), on ${nodes.size} of our nodes`, {
     replicas: fit.replicas.length,
     nodes: [...nodes].slice(0, decisionListed),
-    ...(cards.length > 0 && { cards }),
+    ...(gpus.length > 0 && { cards: gpus }),
   });
 };
 
@@ -121,9 +121,9 @@ export const bidChecks = {
   inventoryFresh, // and what the cluster has
   groupIsWellFormed, // the chain lets nonsense through; we don't
   attributesMatch: ifBounded(attributesMatch), // what the tenant requires of us, we publish
-  configuredAttributesDemanded: ifBounded(configuredAttributesDemanded), // and, where we want that, is asked for
+  configuredAttributesDemanded: ifBounded(configuredAttributesDemanded), // and, if configured, the order demands it
   auditorsMatch: ifBounded(auditorsMatch), // someone the tenant trusts has signed it
-  capabilitiesMatch: ifBounded(capabilitiesMatch), // the kinds of volumes and cards are ours
+  capabilitiesMatch: ifBounded(capabilitiesMatch), // the kinds of volumes and GPUs are ours
   volumesWithinLimit: ifBounded(volumesWithinLimit),
   manifestPossible: ifBounded(manifestPossible), // and we would not reject its manifest
   tenantAllowed, // we want this tenant

@@ -69,8 +69,6 @@ export function byPolicy({ yes, reason, dryRun, evidence = {} }: Judgement): Che
   return fail("policies", reason, evidence);
 }
 
-// A decision in words, for `why`, `screen` and the view.
-
 const signs: Readonly<Record<Check["verdict"], string>> = { pass: "✓", fail: "✗", "not asked": "–" };
 
 /** One line: what came of it. */
@@ -82,7 +80,7 @@ export function summary(decision: RecordedDecision): string {
   return first ? `no: ${first.reason} (${first.name}${more})` : "no";
 }
 
-/** The summary and one line for each check: ✓ it passed, ✗ it failed, – it was not asked. */
+/** The summary and one line for each check: ✓ it passed, ✗ it failed, – it did not run. */
 export function explain(decision: RecordedDecision): string[] {
   const width = Math.max(0, ...decision.checks.map(({ name }) => name.length));
   const lines = decision.checks.map(

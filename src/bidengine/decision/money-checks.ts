@@ -15,7 +15,7 @@ export const denominationKnown: BidQuestion = ({ request: { group } }) => {
   return pass(`it pays in ${listed(denoms)}`);
 };
 
-/** A window is promised only where the order asks for one, and then ours: it must be as long as the tenant wants. */
+/** Our window is promised where the order requests one, and must be at least as long. */
 export const reclamationAgreed: BidQuestion = ({ request, context }) => {
   const wantedNs = request.reclamationWindowNs;
   const oursNs = context.reclamationWindowNs;
@@ -36,7 +36,7 @@ export const reclamationAgreed: BidQuestion = ({ request, context }) => {
 
 export interface BidTerms {
   readonly deposit: Coin;
-  /** Undefined where the order asks for none. */
+  /** Undefined where the order requests none. */
   readonly reclamationWindowNs: bigint | undefined;
 }
 

@@ -161,8 +161,8 @@ export function roomOf({ nodes, storage, defaultClass }: ClusterSnapshot): Clust
 }
 
 function nodeRoom(node: SnapshotNode): NodeRoom {
-  const { name, gpuCounts: cards, gpus, storageClasses } = node;
-  const listed = cards.reduce((sum, { count }) => sum + count, 0n);
+  const { name, gpuCounts, gpus, storageClasses } = node;
+  const listed = gpuCounts.reduce((sum, { count }) => sum + count, 0n);
   const allocatable = gpus.allocatable === "unlimited" ? listed : gpus.allocatable;
   return {
     name,
@@ -170,7 +170,7 @@ function nodeRoom(node: SnapshotNode): NodeRoom {
     memoryBytes: free(node.memoryBytes),
     ephemeralBytes: free(node.ephemeralBytes),
     gpus: free(gpus),
-    gpuCounts: cards,
+    gpuCounts,
     unknownGpus: unknownGpus(listed, allocatable, allocatable - gpus.allocated),
     volumes: limited(node.volumes),
     storageClasses,

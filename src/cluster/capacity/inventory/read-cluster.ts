@@ -8,7 +8,7 @@ import {
   type ResourcePair,
   Storage,
 } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
-import { type Gpu, gpuOf } from "../../../market/gpu-attributes.ts";
+import { gpuOf } from "../../../market/gpu-attributes.ts";
 import { parseQuantity } from "../../../market/quantity.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
 import { reasonOf } from "../../../runtime/errors.ts";
@@ -98,7 +98,7 @@ export function readNode({ name, resources, capabilities }: Node): SnapshotNode 
     memoryBytes: amount("memory", memory?.quantity, nanoPerOne),
     ephemeralBytes: amount("ephemeral storage", ephemeralStorage, nanoPerOne),
     gpus: amount("gpus", gpu?.quantity, nanoPerOne),
-    gpuCounts: countCards(gpu?.info ?? []),
+    gpuCounts: countGpus(gpu?.info ?? []),
     // Operators report zero where they do not know the limit.
     volumes: volumes.allocatable === 0n ? { ...volumes, allocatable: "unlimited" } : volumes,
     storageClasses: capabilities?.storageClasses ?? [],
@@ -109,17 +109,14 @@ function readClass({ quantity, info }: Storage): SnapshotStorageClass {
   return { class: info?.class ?? "", bytes: amount("storage", quantity, nanoPerOne) };
 }
 
-/** How many there are of each kind. */
-function countCards(told: readonly GPUInfo[]): GpuCount[] {
-  const alike = new Map<string, { gpu: Gpu; count: bigint }>();
-  for (const each of told) {
-    // Told apart by what is told of them, so that eight cards of a kind are read once.
-    const words = `${each.vendor}/${each.name}/${each.interface}/${each.memorySize}`;
-    const known = alike.get(words);
-    if (known) known.count += 1n;
-    else alike.set(words, { gpu: gpuOf(each), count: 1n });
-  }
-  return [...alike.values()];
+/** How many there are of each kind; GPUs with equal fields are read once. */
+function countGpus(infos: readonly GPUInfo[]): GpuCount[] {
+  const alike = Map.groupBy(infos, ({ vendor, name, interface: connector, memorySize }) =>
+    [vendor, name, connector, memorySize].join("/"),
+  );
+  return [...alike.values()].flatMap(([first, ...others]) =>
+    first ? [{ gpu: gpuOf(first), count: BigInt(1 + others.length) }] : [],
+  );
 }
 
 /** Whole units: what is allocatable rounded down, what is allocated rounded up. */

@@ -117,7 +117,7 @@ export function exactFit(tasks: readonly Task[], room: Search): Spot[] | undefin
   const known = new Map<string, readonly Home[]>();
   for (const ways of combinations(tasks.map(waysOf))) {
     const homesOf = (part: Part): readonly Home[] => {
-      // A name of some letters, made and looked up.
+      // For the name and its look-up.
       room.spend(10 * part.length);
       const name = part.map((count, at) => (count === 0 ? "" : `${count}${ways[at]?.name}`)).join();
       const homes = known.get(name) ?? findHomes(tasks, room, part, ways, replicas);

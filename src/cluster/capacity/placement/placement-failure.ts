@@ -120,7 +120,7 @@ function tooMany(room: Search, unit: UnitDemand, suited: readonly RoomNode[]): P
   const isMet = (amounts: NodeAmounts) => taskOf(unit, room, amounts).options.length > 0;
   const wanted = nodeResources.flatMap((_, at) => ((unit.amounts[at] ?? 0n) > 0n ? [at] : []));
   const helps = helpful(unit, isMet);
-  // More of one alone does not help: then those of which there is too little were it all that is asked for.
+  // More of one alone does not help: then those that are too little even if nothing else were requested.
   const scarce = wanted.filter((at) => !isMet(unit.amounts.map((amount, other) => (other === at ? amount : 0n))));
   const named = helps.length > 0 ? helps : scarce.length > 0 ? scarce : wanted;
   const names = named.map((at) => resourceName(unit, at)).join(helps.length > 0 ? " or " : " and ");
@@ -140,7 +140,7 @@ export function togetherTooMuch(room: Room, tasks: readonly Task[]): PlacementFa
     let spare = 0;
     for (const [node, amount] of room.spare[at]?.entries() ?? []) if (isOpen[node] && amount > 0) spare += amount;
     // Inexact, but enough to see that there is plenty.
-    if (tasks.reduce((sum, { requested: asked, count }) => sum + (asked[at] ?? 0) * count, 0) <= spare) return [];
+    if (tasks.reduce((sum, { requested, count }) => sum + (requested[at] ?? 0) * count, 0) <= spare) return [];
     const wanted = units.reduce((sum, { amounts, count }) => sum + (amounts[at] ?? 0n) * count, 0n);
     const available = room.nodes.reduce((sum, { free: { [at]: free = 0n } }, node) => {
       return isOpen[node] && free > 0n ? sum + free : sum;
@@ -153,10 +153,10 @@ export function togetherTooMuch(room: Room, tasks: readonly Task[]): PlacementFa
   if (shortages.length === 0) return undefined;
   const open = isOpen.reduce((sum, each) => sum + each, 0);
   const where = open < isOpen.length ? ` on the nodes that would do, ${open} of ${isOpen.length}` : "";
-  const told = shortages.map(({ resource, wanted, available }) => {
+  const reasons = shortages.map(({ resource, wanted, available }) => {
     return `${showResource(resource, wanted)} of ${resource} is wanted, ${showResource(resource, available)} is free${where}`;
   });
-  return placementFailure(`each unit fits alone, all together do not: ${joined(told)}`, shortages);
+  return placementFailure(`each unit fits alone, all together do not: ${joined(reasons)}`, shortages);
 }
 
 /** There is enough of everything, but fragmented. A resource is the reason where the search succeeds without it. */

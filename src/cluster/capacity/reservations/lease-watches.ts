@@ -96,7 +96,7 @@ function runsOf(pod: KubeObject): number {
   return Number(own["restartCount"] ?? 0) + (hasBegun ? 1 : 0);
 }
 
-/** They tell a pod from those of other units. */
+/** They distinguish a pod from those of other units. */
 function requestsOf(pod: KubeObject) {
   const amounts = podRequests(pod, readAmounts);
   const volumes = recordsOf(fieldsOf(pod["spec"])["volumes"]);

@@ -73,7 +73,7 @@ export function createUpkeep({ chain, journal, book, reservations, overcommit, s
     const [bid, chainLease] = await Promise.all([queries.bid(id, at), queries.lease(id, at)]);
     // It may have been renewed during the queries.
     const isSame = book.get(orderId) === reservation && reservation.expiresAtMs <= chainNowMs();
-    if (!isSame || stands(bid.value) || runs(chainLease.value) || isNeeded(orderId, id)) {
+    if (!isSame || isOpenOrActive(bid.value) || runs(chainLease.value) || isNeeded(orderId, id)) {
       return recheck(reservationRecheckMs);
     }
     log.info("reservation with neither bid nor lease released", { order: orderId, height: bid.height });
@@ -124,7 +124,7 @@ export function isReservationNeeded(
   id: BidId,
   { mirror, journal }: { readonly mirror: Chain["mirror"]; readonly journal: Pick<Journal, "read"> },
 ): boolean {
-  if (stands(mirror.bid(id)) || runs(mirror.lease(id))) return true;
+  if (isOpenOrActive(mirror.bid(id)) || runs(mirror.lease(id))) return true;
   return hasUnsettled(orderId, journal);
 }
 
@@ -132,7 +132,7 @@ function hasUnsettled(orderId: string, { read }: Pick<Journal, "read">): boolean
   return read.intents.about(orderId).some(isUnderWay);
 }
 
-function stands(bid: Pick<Bid, "state"> | undefined): boolean {
+function isOpenOrActive(bid: Pick<Bid, "state"> | undefined): boolean {
   return bid?.state === "open" || bid?.state === "active";
 }
 
