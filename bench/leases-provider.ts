@@ -15,7 +15,7 @@ import { realClock, sleep } from "../src/runtime/clock.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
-import { fixedPricing, pictureFeed } from "../test/bid-stage.ts";
+import { fixedPricing, snapshotFeed } from "../test/bid-stage.ts";
 import { certificateOf } from "../test/gateway-stage.ts";
 import { cell } from "../test/lease-sdl.ts";
 import { fees, marketOptions } from "../test/lease-stage.ts";
@@ -90,7 +90,7 @@ const provider = createProvider({
       ...marketOptions({}).cluster,
       ...(manifestNamespace !== undefined && { leases: { manifestNamespace } }),
     },
-    inventory: () => pictureFeed(realClock, 640_000n, [], ["beta3"]),
+    inventory: () => snapshotFeed(realClock, 640_000n, [], ["beta3"]),
     pricing: () => ({ ...fixedPricing(), run: untilAborted }),
     policies: () => createPolicySource(undefined, deps),
   },

@@ -24,7 +24,7 @@ import { measureIp } from "../src/operators/ip/ip-service.ts";
 import { sleep } from "../src/runtime/clock.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { createMetrics } from "../src/runtime/metrics.ts";
-import { pictureFeed } from "./bid-stage.ts";
+import { snapshotFeed } from "./bid-stage.ts";
 import { certificateFiles, day, publicHost } from "./certificate-files.ts";
 import { type FaultTransport, faultTransport } from "./fault-transport.ts";
 import { memoryFolder } from "./folder.ts";
@@ -71,7 +71,7 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
   await onLeaseStage({ dir: memoryFolder(t), blockMs: 6_000 }, async (stage) => {
     const files = certificateFiles(t, stage);
     files.write(300 * day);
-    const feed = pictureFeed(stage.clock, machine.cpuMilli, [], ["beta3"]);
+    const feed = snapshotFeed(stage.clock, machine.cpuMilli, [], ["beta3"]);
     let node: FaultTransport | undefined;
     // A deposit of a bid is more than what is left above the threshold.
     const warn = amountOf(purse, "uakt") - 300_000n;

@@ -54,7 +54,7 @@ import { silentLog } from "../src/runtime/log.ts";
 import { memoryFolder } from "./folder.ts";
 import { cell } from "./lease-sdl.ts";
 import { networkNode, networkPicture } from "./raw-operator.ts";
-import { pictureNode } from "./reservation-stage.ts";
+import { snapshotNode } from "./reservation-stage.ts";
 import { createSeededRandom } from "./seeded-random.ts";
 import { createVirtualClock } from "./virtual-clock.ts";
 import { whileTimePasses } from "./while-time-passes.ts";
@@ -352,7 +352,7 @@ export function startProvider(starting: Starting): StartedProvider {
     ...starting.options,
   };
   const deps = { clock, random: createSeededRandom(2), log: silentLog };
-  const feed = pictureFeed(clock, starting.cpuMilli ?? 10_000n, starting.cards);
+  const feed = snapshotFeed(clock, starting.cpuMilli ?? 10_000n, starting.cards);
   const cluster = { overcommit: noOvercommit };
   const pricingOf = typeof pricing === "function" ? pricing : () => ({ ...pricing, run: untilAborted });
   const policies = createPolicySource(starting.policies, deps);
@@ -438,7 +438,7 @@ function freeOf({ cluster }: Statuses): bigint | undefined {
 }
 
 export interface PictureFeed extends InventoryFeed {
-  /** Another picture of the cluster: so many CPUs on its one node. */
+  /** Another snapshot of the cluster: so many CPUs on its one node. */
   draw(cpuMilli: bigint): void;
   /** A snapshot without its node, as of one that is cordoned; perhaps also of entries that are invalid. */
   cordon(invalid?: readonly Condition[]): void;
@@ -448,7 +448,7 @@ export interface PictureFeed extends InventoryFeed {
   resume(): void;
 }
 
-export function pictureFeed(
+export function snapshotFeed(
   clock: Clock,
   cpuMilli: bigint,
   cards: readonly GpuCount[] = [],
@@ -462,7 +462,7 @@ export function pictureFeed(
   const draw = (milli: bigint, isCordoned = false, conditions: readonly Condition[] = []) => {
     heardAtMs = undefined;
     const sizes = { cpuMilli: milli, memoryBytes: 2n ** 44n, ephemeralBytes: 2n ** 46n, cards, storageClasses };
-    const nodes = isCordoned ? [] : [pictureNode("one", sizes)];
+    const nodes = isCordoned ? [] : [snapshotNode("one", sizes)];
     const storage = storageClasses.map((name) => ({ class: name, bytes: { allocatable: 2n ** 46n, allocated: 0n } }));
     const network = () => networkPicture(nodes.map(({ name }) => networkNode(name)));
     newest.show({ nodes, storage, network, podsVersion: undefined, conditions, cameAtMs: clock.monotonicMs() });

@@ -47,7 +47,7 @@ export interface CapacityStage {
   restart(): Promise<void>;
   /** Leases that it wanted to close. */
   readonly closings: readonly string[];
-  /** News of pods, or pictures, are kept from the provider until they are let through. */
+  /** News of pods, or snapshots, are kept from the provider until they are let through. */
   readonly late: { pods: Gate; pictures: Gate };
   /** Reserved for an order; false where there is no room for it. */
   bid(dseq: number, sdl: Sdl): Promise<boolean>;

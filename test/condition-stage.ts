@@ -17,7 +17,7 @@ import { parseCoins } from "../src/market/coin.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createRedactor } from "../src/runtime/redact.ts";
-import { type PictureFeed, pictureFeed } from "./bid-stage.ts";
+import { type PictureFeed, snapshotFeed } from "./bid-stage.ts";
 import { certificateFiles, day, publicHost } from "./certificate-files.ts";
 import { type FaultTransport, faultTransport } from "./fault-transport.ts";
 import { memoryFolder } from "./folder.ts";
@@ -116,7 +116,7 @@ async function openWorld(
   const world = {
     ...{ stage, tenants, files, settings: undefined as string | undefined, usage: undefined as World["usage"] },
     node: faultTransport(stage.node.transport()),
-    feed: pictureFeed(stage.clock, machine.cpuMilli, [], ["beta3"]),
+    feed: snapshotFeed(stage.clock, machine.cpuMilli, [], ["beta3"]),
     hosts: { unwell: [], unserved: [], trouble: undefined, missing: undefined } as World["hosts"],
     get life() {
       assert.ok(life);

@@ -25,7 +25,7 @@ import { invariant } from "../src/runtime/invariant.ts";
 import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { type Log, silentLog } from "../src/runtime/log.ts";
 import { giveAddresses } from "./address-giver.ts";
-import { fixedPricing, pictureFeed } from "./bid-stage.ts";
+import { fixedPricing, snapshotFeed } from "./bid-stage.ts";
 import { eventually } from "./eventually.ts";
 import { memoryFolder } from "./folder.ts";
 import { createGatewayTenant, type GatewayTenant } from "./gateway-tenant.ts";
@@ -168,7 +168,7 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
           leases: { hosts, clusterPublicHostname: publicHost, ...options.leases },
         },
         inventory() {
-          const feed = pictureFeed(clock, machine.cpuMilli, [], ["beta3"]);
+          const feed = snapshotFeed(clock, machine.cpuMilli, [], ["beta3"]);
           const { inventoryTrouble: get } = options;
           return get ? Object.defineProperty(feed, "error", { get }) : feed;
         },

@@ -29,8 +29,8 @@ function follow(owner: Owner, address: GrpcAddress) {
   const clock = createVirtualClock();
   const locate = async () => address;
   const feed = createGrpcFeed({ locate, clock, random: createSeededRandom(1), log: silentLog });
-  const pictures: ClusterSnapshot[] = [];
-  feed.onSnapshot((picture) => pictures.push(picture));
+  const snapshots: ClusterSnapshot[] = [];
+  feed.onSnapshot((snapshot) => snapshots.push(snapshot));
   const stopping = new AbortController();
   const running = feed.run(stopping.signal);
   const stop = async () => {
@@ -45,7 +45,7 @@ function follow(owner: Owner, address: GrpcAddress) {
       await clock.advance(stepMs);
       return Boolean(condition());
     });
-  return { clock, feed, pictures, stop, until };
+  return { clock, feed, snapshots, stop, until };
 }
 
 /** Where it is just then. */
@@ -58,15 +58,15 @@ function addressOf(operator: RawOperator) {
   };
 }
 
-async function stage(owner: Owner, picture?: Uint8Array) {
-  const operator = await startRawOperator(owner, picture);
+async function stage(owner: Owner, snapshot?: Uint8Array) {
+  const operator = await startRawOperator(owner, snapshot);
   return { operator, ...follow(owner, addressOf(operator)) };
 }
 
 test("the Go provider's operator, which reports no versions, is followed", async (t) => {
   const { feed } = await stage(t, two);
-  const picture = await eventually("the picture", () => feed.snapshot);
-  assert.deepEqual(picture.nodes[0], {
+  const snapshot = await eventually("the snapshot", () => feed.snapshot);
+  assert.deepEqual(snapshot.nodes[0], {
     name: "one",
     cpuMilli: { allocatable: 32_000n, allocated: 1_250n },
     memoryBytes: { allocatable: 274_877_906_944n, allocated: 1_130n * 1024n ** 2n },
@@ -76,30 +76,30 @@ test("the Go provider's operator, which reports no versions, is followed", async
     volumes: { allocatable: "unlimited", allocated: 0n },
     storageClasses: ["beta3"],
   });
-  assert.deepEqual(picture.storage, [
+  assert.deepEqual(snapshot.storage, [
     { class: "beta3", bytes: { allocatable: 10n ** 12n, allocated: 10n * 1024n ** 3n } },
   ]);
-  assert.equal(picture.podsVersion, undefined);
+  assert.equal(snapshot.podsVersion, undefined);
 });
 
 test("operator restarted → the last snapshot stays until the next", async (t) => {
   const { operator, feed, until } = await stage(t, two);
-  await eventually("the picture", () => feed.snapshot);
+  await eventually("the snapshot", () => feed.snapshot);
   await operator.kill();
   await eventually("the loss to be noticed", () => feed.lastError);
   await until("a few tries", () => feed.counts.reconnects >= 3);
   assert.match(feed.lastError ?? "", /ECONNREFUSED/);
   assert.equal(feed.snapshot?.nodes.length, 2);
   assert.equal(feed.error, undefined);
-  operator.picture = one;
+  operator.snapshot = one;
   await operator.revive();
-  await until("the next picture", () => feed.snapshot?.nodes.length === 1);
+  await until("the next snapshot", () => feed.snapshot?.nodes.length === 1);
   assert.deepEqual([feed.lastError, feed.error], [undefined, undefined]);
 });
 
 test("news on the bus ends the pause before the next connection, and is a question where the stream is silent", async (t) => {
   const { operator, clock, feed, until } = await stage(t, two);
-  await eventually("the picture", () => feed.snapshot);
+  await eventually("the snapshot", () => feed.snapshot);
   feed.wake();
   await clock.advance(0);
   assert.equal(operator.queries, 0, "it was heard just now");
@@ -109,10 +109,10 @@ test("news on the bus ends the pause before the next connection, and is a questi
   await operator.kill();
   await eventually("the loss to be noticed", () => feed.lastError);
   await until("long pauses", () => feed.counts.reconnects >= 6);
-  operator.picture = one;
+  operator.snapshot = one;
   await operator.revive();
   const tried = feed.counts.reconnects;
-  await eventually("the next picture without a pause", () => {
+  await eventually("the next snapshot without a pause", () => {
     feed.wake();
     return feed.snapshot?.nodes.length === 1;
   });
@@ -121,10 +121,10 @@ test("news on the bus ends the pause before the next connection, and is a questi
 
 test("while the operator is gone the tries grow apart, and after two minutes nothing may be promised", async (t) => {
   const { operator, clock, feed, until } = await stage(t, two);
-  await eventually("the picture", () => feed.snapshot);
+  await eventually("the snapshot", () => feed.snapshot);
   await operator.kill();
   await eventually("the loss to be noticed", () => feed.lastError);
-  await until("the picture to be too old", () => feed.error, 2_000);
+  await until("the snapshot to be too old", () => feed.error, 2_000);
   assert.ok(clock.monotonicMs() > feedOldMs);
   assert.match(feed.error ?? "", /^the inventory has been silent for 12\d s: connect ECONNREFUSED/);
   assert.ok(feed.counts.reconnects > 8 && feed.counts.reconnects < 24, `${feed.counts.reconnects} tries`);
@@ -133,7 +133,7 @@ test("while the operator is gone the tries grow apart, and after two minutes not
 
 test("silent operator → queried, disconnected and reconnected", async (t) => {
   const { operator, clock, feed, until } = await stage(t, two);
-  await eventually("the picture", () => feed.snapshot);
+  await eventually("the snapshot", () => feed.snapshot);
   const { onQuery, onStream } = operator;
   // It takes calls, and answers none of them.
   operator.onQuery = (stream) => stream.respond(grpcHeaders);
@@ -154,22 +154,22 @@ test("silent operator → queried, disconnected and reconnected", async (t) => {
 test("dead connection → noticed before the snapshot is too old", async (t) => {
   const operator = await startRawOperator(t, two);
   const proxy = await startProxy(t, operator.port);
-  const { feed, until, pictures } = follow(t, { host: "127.0.0.1", port: proxy.port });
-  await eventually("the picture", () => feed.snapshot);
+  const { feed, until, snapshots } = follow(t, { host: "127.0.0.1", port: proxy.port });
+  await eventually("the snapshot", () => feed.snapshot);
   proxy.mute();
-  operator.picture = one;
+  operator.snapshot = one;
   let worstMs = 0;
   await until(
-    "the next picture",
+    "the next snapshot",
     () => {
       worstMs = Math.max(worstMs, feed.ageMs ?? 0);
       assert.equal(feed.error, undefined);
-      return pictures.length === 2;
+      return snapshots.length === 2;
     },
     2_000,
   );
   assert.equal(feed.snapshot?.nodes.length, 1);
-  assert.ok(worstMs >= minute && worstMs < feedOldMs, `the picture was ${worstMs} ms old`);
+  assert.ok(worstMs >= minute && worstMs < feedOldMs, `the snapshot was ${worstMs} ms old`);
 });
 
 test("a server that takes connections and says nothing is left after a while", async (t) => {
@@ -185,16 +185,16 @@ test("a server that takes connections and says nothing is left after a while", a
 });
 
 const garbage: Readonly<Record<string, Uint8Array>> = {
-  "a length that no picture has": Buffer.from([0, 0xff, 0xff, 0xff, 0xff]),
-  "a picture that is compressed": Buffer.concat([Buffer.from([1, 0, 0, 0, 2]), Buffer.alloc(2)]),
+  "a length that no snapshot has": Buffer.from([0, 0xff, 0xff, 0xff, 0xff]),
+  "a snapshot that is compressed": Buffer.concat([Buffer.from([1, 0, 0, 0, 2]), Buffer.alloc(2)]),
   "a message that is none": framed(Buffer.from([0x0a, 0x7f, 0x01])),
   "a field of a type that there is not": framed(Buffer.from([0x0f, 0x01])),
 };
 
 for (const [what, bytes] of Object.entries(garbage)) {
-  test(`${what} ends the stream, and the last picture stays`, async (t) => {
+  test(`${what} ends the stream, and the last snapshot stays`, async (t) => {
     const { operator, feed, until } = await stage(t, two);
-    await eventually("the picture", () => feed.snapshot);
+    await eventually("the snapshot", () => feed.snapshot);
     operator.write(bytes);
     await eventually("it to be told", () => feed.lastError);
     assert.equal(feed.snapshot?.nodes.length, 2);
@@ -228,23 +228,23 @@ test("operator without a snapshot yet → its reason is the error", async (t) =>
 
 test("a stream that the operator ends in order is opened again", async (t) => {
   const { operator, feed, until } = await stage(t, two);
-  await eventually("the picture", () => feed.snapshot);
+  await eventually("the snapshot", () => feed.snapshot);
   for (const stream of operator.streams) stream.end();
   await until("the next stream", () => feed.counts.pictures === 2);
   assert.equal(feed.error, undefined);
 });
 
 test("two messages in one chunk, and one message in many → all are read", async (t) => {
-  const { operator, feed, pictures } = await stage(t, two);
+  const { operator, feed, snapshots } = await stage(t, two);
   await eventually("the first", () => feed.snapshot);
   operator.write(Buffer.concat([framed(one), framed(two)]));
-  await eventually("both", () => pictures.length === 3);
+  await eventually("both", () => snapshots.length === 3);
   assert.deepEqual(
-    pictures.map(({ nodes }) => nodes.length),
+    snapshots.map(({ nodes }) => nodes.length),
     [2, 1, 2],
   );
   for (const byte of framed(one)) operator.write(Buffer.from([byte]));
-  await eventually("all of its pieces", () => pictures.length === 4);
+  await eventually("all of its pieces", () => snapshots.length === 4);
   assert.equal(feed.snapshot?.nodes.length, 1);
 });
 
@@ -255,13 +255,13 @@ test("invalid entries → left out, with a condition", async (t) => {
     t,
     networkPicture([networkNode("twice"), broken, networkNode("good"), less, networkNode("twice")]),
   );
-  const picture = await eventually("the picture", () => feed.snapshot);
+  const snapshot = await eventually("the snapshot", () => feed.snapshot);
   assert.deepEqual(
-    picture.nodes.map(({ name }) => name),
+    snapshot.nodes.map(({ name }) => name),
     ["good"],
   );
   assert.deepEqual(
-    picture.conditions.map(({ type, message }) => [type, /^node "?(\w+)"? is left out/.exec(message)?.[1]]),
+    snapshot.conditions.map(({ type, message }) => [type, /^node "?(\w+)"? is left out/.exec(message)?.[1]]),
     [
       ["NodeTwice", "twice"],
       ["NodeUnreadable", "broken"],
@@ -275,48 +275,48 @@ test("snapshot of 5,000 nodes → read whole, and the next one is cheap", async 
   const nodes = Array.from({ length: 5_000 }, (_, n) => networkNode(`gpu-${n}.eu-west.example.com`));
   const large = networkPicture(nodes);
   assert.ok(large.length > 2 * 1024 * 1024, `${large.length}`);
-  const { operator, feed, pictures } = await stage(t, large);
-  await eventually("the picture", () => feed.snapshot);
+  const { operator, feed, snapshots } = await stage(t, large);
+  await eventually("the snapshot", () => feed.snapshot);
   assert.equal(feed.snapshot?.nodes.length, 5_000);
   operator.write(framed(networkPicture([networkNode("gpu-0.eu-west.example.com", "2"), ...nodes.slice(1)])));
-  await eventually("the change", () => pictures.length === 2);
-  const [before, after] = pictures.map((picture) => new Set(picture.nodes));
+  await eventually("the change", () => snapshots.length === 2);
+  const [before, after] = snapshots.map((snapshot) => new Set(snapshot.nodes));
   assert.equal([...(after ?? [])].filter((node) => !before?.has(node)).length, 1);
 });
 
-function withVersion(picture: Uint8Array, podsVersion: string): Uint8Array {
-  return Buffer.concat([picture, encodeProof({ podsVersion, ageMs: 0n })]);
+function withVersion(snapshot: Uint8Array, podsVersion: string): Uint8Array {
+  return Buffer.concat([snapshot, encodeProof({ podsVersion, ageMs: 0n })]);
 }
 
 test("snapshot on the stream older than the last query → ignored", async (t) => {
-  const { operator, clock, feed, pictures } = await stage(t, withVersion(one, "10"));
-  await eventually("the picture", () => feed.snapshot);
-  operator.picture = withVersion(two, "30");
+  const { operator, clock, feed, snapshots } = await stage(t, withVersion(one, "10"));
+  await eventually("the snapshot", () => feed.snapshot);
+  operator.snapshot = withVersion(two, "30");
   await clock.advance(minute);
   await eventually("what was asked for", () => feed.snapshot?.podsVersion === "30");
   operator.write(framed(withVersion(one, "20")));
   operator.write(framed(withVersion(two, "31")));
   await eventually("what came since", () => feed.snapshot?.podsVersion === "31");
   assert.deepEqual(
-    pictures.map(({ podsVersion }) => podsVersion),
+    snapshots.map(({ podsVersion }) => podsVersion),
     ["10", "30", "31"],
   );
 });
 
 test("versions begin anew after a restored backup → ignored snapshots do not renew the age of the last one", async (t) => {
   const { operator, clock, feed, until } = await stage(t, withVersion(one, "10"));
-  await eventually("the picture", () => feed.snapshot);
-  operator.picture = withVersion(one, "5000");
+  await eventually("the snapshot", () => feed.snapshot);
+  operator.snapshot = withVersion(one, "5000");
   await clock.advance(minute);
   await eventually("what was asked for", () => feed.snapshot?.podsVersion === "5000");
   let version = 100;
   const tell = () => {
     version += 1;
-    operator.picture = withVersion(two, String(version));
-    operator.write(framed(operator.picture));
+    operator.snapshot = withVersion(two, String(version));
+    operator.write(framed(operator.snapshot));
     return feed.snapshot?.nodes.length === 2;
   };
-  await until("the picture of now", tell, 5_000);
+  await until("the snapshot of now", tell, 5_000);
   assert.ok(clock.monotonicMs() <= minute + feedOldMs, `it took ${clock.monotonicMs() - minute} ms`);
 });
 
@@ -339,12 +339,12 @@ test("failed look-up of the operator → tried again", async (t) => {
   assert.equal(feed.error, "no inventory snapshot has come for 0 s: no Service has the labels");
   known = true;
   await clock.advance(feedRetryMostMs);
-  await eventually("the picture", () => feed.snapshot);
+  await eventually("the snapshot", () => feed.snapshot);
 });
 
 test("whatever became of its connections, the feed leaves neither timers nor sockets behind", async (t) => {
   const { operator, clock, feed, until, stop } = await stage(t, one);
-  await eventually("the picture", () => feed.snapshot);
+  await eventually("the snapshot", () => feed.snapshot);
   for (let time = 0; time < 5; time += 1) {
     operator.write(Buffer.from([0, 0xff, 0xff, 0xff, 0xff]));
     await until("the next connection", () => feed.counts.pictures > time + 1);

@@ -35,10 +35,10 @@ async function stage(owner: Owner, contract: FeedContract) {
   owner.after(() => publisher.close());
   const clock = createVirtualClock();
   const feed = await contract.open(owner, publisher, clock);
-  const pictures: ClusterSnapshot[] = [];
-  feed.onSnapshot((picture) => {
-    assert.equal(feed.snapshot, picture);
-    pictures.push(picture);
+  const snapshots: ClusterSnapshot[] = [];
+  feed.onSnapshot((snapshot) => {
+    assert.equal(feed.snapshot, snapshot);
+    snapshots.push(snapshot);
   });
   const stopping = new AbortController();
   const running = feed.run(stopping.signal);
@@ -47,7 +47,7 @@ async function stage(owner: Owner, contract: FeedContract) {
     await running;
   };
   owner.after(stop);
-  return { operator, publisher, clock, feed, pictures, stop };
+  return { operator, publisher, clock, feed, snapshots, stop };
 }
 
 export function checkFeed(contract: FeedContract): void {
@@ -70,12 +70,12 @@ export function checkFeed(contract: FeedContract): void {
       volumes: amounts(25n, 3n),
     });
     publisher.show(sampleInventory([odd, away, sampleNode("even")], { podsVersion: "17" }));
-    const picture = await eventually("the picture", () => feed.snapshot);
+    const snapshot = await eventually("the snapshot", () => feed.snapshot);
     assert.deepEqual(
-      picture.nodes.map(({ name }) => name),
+      snapshot.nodes.map(({ name }) => name),
       ["even", "odd"],
     );
-    const [even, oddly] = picture.nodes;
+    const [even, oddly] = snapshot.nodes;
     assert.deepEqual(oddly, {
       name: "odd",
       cpuMilli: { allocatable: 3_999n, allocated: 1n },
@@ -87,29 +87,29 @@ export function checkFeed(contract: FeedContract): void {
       storageClasses: ["beta2"],
     });
     assert.deepEqual(even?.volumes, { allocatable: "unlimited", allocated: 0n });
-    assert.deepEqual(picture.storage, [
+    assert.deepEqual(snapshot.storage, [
       { class: "beta2", bytes: { allocatable: 5_000n * 1024n ** 3n, allocated: 100n * 1024n ** 3n } },
     ]);
-    assert.deepEqual([picture.podsVersion, picture.conditions], ["17", []]);
+    assert.deepEqual([snapshot.podsVersion, snapshot.conditions], ["17", []]);
     assert.deepEqual([feed.error, feed.lastError], [undefined, undefined]);
-    const { nodes, classes } = roomOf(picture);
+    const { nodes, classes } = roomOf(snapshot);
     const { cpuMilli, memoryBytes, gpus, unknownGpus, volumes } = nodes[1] ?? assert.fail("no room");
     assert.deepEqual([cpuMilli, memoryBytes, gpus, unknownGpus, volumes], [3_998n, -3_999_999_999n, 3n, 5n, 22n]);
     assert.equal(nodes[0]?.volumes, undefined);
     assert.deepEqual([...classes], [["beta2", 4_900n * 1024n ** 3n]]);
   });
 
-  check("each change comes, and a node that stayed as it was is the same object", async ({ publisher, pictures }) => {
+  check("each change comes, and a node that stayed as it was is the same object", async ({ publisher, snapshots }) => {
     const [one, two] = [sampleNode("one"), sampleNode("two")];
     publisher.show(sampleInventory([one, two]));
-    await eventually("the first", () => pictures.length === 1);
+    await eventually("the first", () => snapshots.length === 1);
     publisher.show(sampleInventory([withOnePodMore(one), two]));
-    await eventually("the change", () => pictures.length === 2);
-    assert.equal(pictures[1]?.nodes[0]?.cpuMilli.allocated, 32_250n);
-    assert.equal(pictures[0]?.nodes[1], pictures[1]?.nodes[1]);
+    await eventually("the change", () => snapshots.length === 2);
+    assert.equal(snapshots[1]?.nodes[0]?.cpuMilli.allocated, 32_250n);
+    assert.equal(snapshots[0]?.nodes[1], snapshots[1]?.nodes[1]);
   });
 
-  check("snapshot with fewer or no nodes → accepted", async ({ publisher, feed, pictures }) => {
+  check("snapshot with fewer or no nodes → accepted", async ({ publisher, feed, snapshots }) => {
     publisher.show(sampleInventory([sampleNode("one"), sampleNode("two")]));
     await eventually("both", () => feed.snapshot?.nodes.length === 2);
     publisher.show(
@@ -119,13 +119,13 @@ export function checkFeed(contract: FeedContract): void {
     assert.equal(feed.snapshot?.storage.length, 2);
     publisher.show(sampleInventory([], { storage: [] }));
     await eventually("none", () => feed.snapshot?.nodes.length === 0);
-    assert.equal(pictures.length, 3);
+    assert.equal(snapshots.length, 3);
     assert.equal(feed.error, undefined);
   });
 
   check("a cluster in which nothing happens for hours is not silent", async ({ publisher, clock, feed }) => {
     publisher.show(sampleInventory());
-    await eventually("the picture", () => feed.snapshot);
+    await eventually("the snapshot", () => feed.snapshot);
     for (let minute = 1; minute <= 180; minute += 1) {
       await clock.advance(feedProofMs);
       await eventually("the proof", () => feed.counts.proofs === minute);
@@ -138,7 +138,7 @@ export function checkFeed(contract: FeedContract): void {
   check("how new volumes are is reported beside how new the rest is", async ({ operator, publisher, feed }) => {
     operator.volumesAgeMs = 40_000;
     publisher.show(sampleInventory([sampleNode()], { podsVersion: "17", volumesVersion: "9", defaultClass: "beta2" }));
-    const { podsVersion, volumesVersion, defaultClass } = await eventually("the picture", () => feed.snapshot);
+    const { podsVersion, volumesVersion, defaultClass } = await eventually("the snapshot", () => feed.snapshot);
     assert.deepEqual([podsVersion, volumesVersion, defaultClass], ["17", "9", "beta2"]);
     assert.ok((feed.ageMs ?? 0) < 1_000 && (feed.volumesAgeMs ?? 0) >= 40_000);
     assert.equal(feed.error, undefined);
@@ -147,7 +147,7 @@ export function checkFeed(contract: FeedContract): void {
   check("only the version changed → read within a minute", async ({ publisher, clock, feed }) => {
     const node = sampleNode();
     publisher.show(sampleInventory([node], { podsVersion: "99" }));
-    await eventually("the picture", () => feed.snapshot?.podsVersion === "99");
+    await eventually("the snapshot", () => feed.snapshot?.podsVersion === "99");
     publisher.show(sampleInventory([node], { podsVersion: "100" }));
     await eventually("it to be looked at", () => publisher.snapshot().inventory.podsVersion === "100");
     await clock.advance(feedProofMs);
@@ -157,7 +157,7 @@ export function checkFeed(contract: FeedContract): void {
   check("only the version changed, and ask() → read at once", async ({ publisher, feed }) => {
     const node = sampleNode();
     publisher.show(sampleInventory([node], { podsVersion: "99" }));
-    await eventually("the picture", () => feed.snapshot?.podsVersion === "99");
+    await eventually("the snapshot", () => feed.snapshot?.podsVersion === "99");
     publisher.show(sampleInventory([node], { podsVersion: "100" }));
     await eventually("it to be looked at", () => publisher.snapshot().inventory.podsVersion === "100");
     feed.ask();
@@ -167,7 +167,7 @@ export function checkFeed(contract: FeedContract): void {
   check("an operator that has not heard of the cluster itself proves nothing", async (s) => {
     const { operator, publisher, clock, feed } = s;
     publisher.show(sampleInventory());
-    await eventually("the picture", () => feed.snapshot);
+    await eventually("the snapshot", () => feed.snapshot);
     operator.ageMs = feedOldMs + 3_000;
     await clock.advance(feedProofMs);
     await eventually("the trouble", () => feed.error);
@@ -180,7 +180,7 @@ export function checkFeed(contract: FeedContract): void {
 
   check("it leaves no timer behind", async ({ publisher, clock, feed, stop }) => {
     publisher.show(sampleInventory());
-    await eventually("the picture", () => feed.snapshot);
+    await eventually("the snapshot", () => feed.snapshot);
     await stop();
     assert.equal(clock.pendingTimers, 0);
   });

@@ -58,7 +58,7 @@ test("our operator restarted → the last snapshot stays until the next", async 
     await running;
   });
   first.publisher.show(sampleInventory([sampleNode("one"), sampleNode("two")]));
-  await eventually("the picture", () => feed.snapshot);
+  await eventually("the snapshot", () => feed.snapshot);
   await first.stop();
   await eventually("the end to be noticed", () => feed.lastError);
   const second = await start();
@@ -69,7 +69,7 @@ test("our operator restarted → the last snapshot stays until the next", async 
   });
   assert.deepEqual([feed.snapshot?.nodes.length, feed.error], [2, undefined]);
   second.publisher.show(sampleInventory([sampleNode("two")]));
-  await eventually("the next picture", async () => {
+  await eventually("the next snapshot", async () => {
     await clock.advance(1_000);
     return feed.snapshot?.nodes.length === 1;
   });
@@ -103,9 +103,9 @@ test("a pod bound by the snapshot's version is counted in it, over gRPC and in m
     createGrpcFeed({ locate, ...deps }),
     createMemoryFeed({ source: Promise.resolve(publisher), ...deps }),
   ];
-  const pictures: ClusterSnapshot[] = [];
+  const snapshots: ClusterSnapshot[] = [];
   const stopping = new AbortController();
-  for (const feed of feeds) feed.onSnapshot((picture) => pictures.push(picture));
+  for (const feed of feeds) feed.onSnapshot((snapshot) => snapshots.push(snapshot));
   const running = feeds.map((feed) => feed.run(stopping.signal));
   t.after(async () => {
     stopping.abort();
@@ -120,9 +120,10 @@ test("a pod bound by the snapshot's version is counted in it, over gRPC and in m
     const version = BigInt(cluster.server.get(kinds.pod, at)?.metadata.resourceVersion ?? 0);
     bound.push(version);
     await until("the operator to see it", () => BigInt(operator.inventory?.podsVersion ?? 0) >= version);
-    for (const feed of feeds) await eventually("the picture", () => BigInt(feed.snapshot?.podsVersion ?? 0) >= version);
+    for (const feed of feeds)
+      await eventually("the snapshot", () => BigInt(feed.snapshot?.podsVersion ?? 0) >= version);
   }
-  for (const { nodes, podsVersion } of pictures) {
+  for (const { nodes, podsVersion } of snapshots) {
     const taken = nodes.reduce((sum, { cpuMilli }) => sum + cpuMilli.allocated, 0n);
     const included = bound.filter((version) => version <= BigInt(podsVersion ?? 0)).length;
     assert.ok(taken >= 1_500n * BigInt(included), `${taken} is taken by ${included} pods`);

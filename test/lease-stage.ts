@@ -46,7 +46,7 @@ import { type ControlParams, untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import type { Metrics } from "../src/runtime/metrics.ts";
 import type { Random } from "../src/runtime/random.ts";
-import { fixedPricing, pictureFeed } from "./bid-stage.ts";
+import { fixedPricing, snapshotFeed } from "./bid-stage.ts";
 import { createOwner, type Owner } from "./owner.ts";
 import { createSeededRandom } from "./seeded-random.ts";
 import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
@@ -390,7 +390,7 @@ function startLife(stage: LeaseStage, options: LeaseStageOptions & LifeOptions):
     kube: createKubeService(() => cluster.connect("akash-provider", { boundary })),
     market: {
       ...marketOptions(options),
-      inventory: () => pictureFeed(clock, machine.cpuMilli, [], ["beta3"]),
+      inventory: () => snapshotFeed(clock, machine.cpuMilli, [], ["beta3"]),
       ipOperator: () => declaredAddresses(cluster),
       pricing: () => ({ ...fixedPricing(options.price), run: untilAborted }),
       policies: () => createPolicySource(undefined, { clock, log: silentLog }),

@@ -15,7 +15,7 @@ export interface RawOperator {
   readonly streams: ReadonlySet<ServerHttp2Stream>;
   queries: number;
   /** What a new stream begins with, and what a query is answered with; nothing is sent where there is none. */
-  picture: Uint8Array | undefined;
+  snapshot: Uint8Array | undefined;
   onQuery: (stream: ServerHttp2Stream) => void;
   onStream: (stream: ServerHttp2Stream) => void;
   /** The bytes as they are, to every stream. */
@@ -26,7 +26,7 @@ export interface RawOperator {
   revive(): Promise<void>;
 }
 
-export async function startRawOperator(owner: Owner, picture?: Uint8Array): Promise<RawOperator> {
+export async function startRawOperator(owner: Owner, snapshot?: Uint8Array): Promise<RawOperator> {
   const sessions = new Set<ServerHttp2Session>();
   const streams = new Set<ServerHttp2Stream>();
   let server: Http2Server;
@@ -71,13 +71,13 @@ export async function startRawOperator(owner: Owner, picture?: Uint8Array): Prom
     sessions,
     streams,
     queries: 0,
-    picture,
+    snapshot,
     onQuery(stream) {
-      if (operator.picture) answer(stream, operator.picture);
+      if (operator.snapshot) answer(stream, operator.snapshot);
     },
     onStream(stream) {
       stream.respond(grpcHeaders);
-      if (operator.picture) stream.write(framed(operator.picture));
+      if (operator.snapshot) stream.write(framed(operator.snapshot));
     },
     write(bytes) {
       for (const stream of streams) stream.write(bytes);

@@ -15,8 +15,8 @@ import {
   leasePod,
   openStage,
   orderKey,
-  pictureNode,
   type Stage,
+  snapshotNode,
   type World,
 } from "./reservation-stage.ts";
 
@@ -32,7 +32,7 @@ const group = groupOf(
 function picture(podsVersion: string, taken = {}) {
   const storage = [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated: 0n } }];
   return {
-    nodes: ["a", "b", "c"].map((name) => pictureNode(name, size, name === "a" ? taken : {})),
+    nodes: ["a", "b", "c"].map((name) => snapshotNode(name, size, name === "a" ? taken : {})),
     storage,
     podsVersion,
   };

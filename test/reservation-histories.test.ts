@@ -1,5 +1,5 @@
 /**
- * Random histories of reservations, pods, pictures and restarts against a simple model: whatever comes in whichever order,
+ * Random histories of reservations, pods, snapshots and restarts against a simple model: whatever comes in whichever order,
  * nothing that is promised is free, and when all news has come everything is counted exactly once.
  */
 import assert from "node:assert/strict";
@@ -21,8 +21,8 @@ import {
   nodeSize,
   openStage,
   orderKey,
-  pictureNode,
   type Stage,
+  snapshotNode,
 } from "./reservation-stage.ts";
 import { createSeededRandom } from "./seeded-random.ts";
 import { counts, seeds } from "./thorough.ts";
@@ -84,7 +84,7 @@ async function createHistory(owner: Owner, random: Random) {
           ephemeralBytes: sum(() => gi),
           gpus: sum(({ order }) => order.gpus),
         };
-        return pictureNode(name, { cards: [cards("h100", gpusPerNode)], storageClasses: ["beta3", "default"] }, taken);
+        return snapshotNode(name, { cards: [cards("h100", gpusPerNode)], storageClasses: ["beta3", "default"] }, taken);
       });
     const bytes = { allocatable: classGi * gi, allocated: volumes.gi * gi };
     const unused = { allocatable: classGi * gi, allocated: 0n };
@@ -105,7 +105,7 @@ async function createHistory(owner: Owner, random: Random) {
     // A watch that is opened meanwhile lists it.
     world.pods.set(name, object);
     news.pods.push(() => stage.pod(name, object));
-    // It stays for a while after that, so the news of it is always there before a picture that lacks it.
+    // It stays for a while after that, so the news of it is always there before a snapshot that lacks it.
     if (leaving) for (const tell of news.pods.splice(0)) tell();
   }
 
@@ -147,7 +147,7 @@ async function createHistory(owner: Owner, random: Random) {
       orders.delete(order.key);
       const released = stage.capacity.release(order.key, "lost");
       const back = totals().cpu - before.cpu;
-      // What has no node in the picture takes of none.
+      // What has no node in the snapshot takes of none.
       if (hasAllNodes()) assert.equal(back, order.cpuMilli * BigInt(order.count), "a release gives back exactly");
       await released;
     },
@@ -196,12 +196,12 @@ async function createHistory(owner: Owner, random: Random) {
     },
     hearVolumes,
     picture() {
-      const picture = pictureNow();
-      news.pictures.push(() => stage.show(picture));
+      const snapshot = pictureNow();
+      news.pictures.push(() => stage.show(snapshot));
     },
     fewerNodes() {
-      const picture = pictureNow(pick(names));
-      news.pictures.push(() => stage.show(picture));
+      const snapshot = pictureNow(pick(names));
+      news.pictures.push(() => stage.show(snapshot));
     },
     hear() {
       const [one, other] = random.next() < 0.5 ? [news.pods, news.pictures] : [news.pictures, news.pods];
@@ -209,7 +209,7 @@ async function createHistory(owner: Owner, random: Random) {
     },
     async restart() {
       await stage.stop();
-      // What is there is listed, and the newest picture comes first.
+      // What is there is listed, and the newest snapshot comes first.
       news.pods.length = 0;
       news.pictures.length = 0;
       news.claims.length = 0;
@@ -222,7 +222,7 @@ async function createHistory(owner: Owner, random: Random) {
     return stage.keeper.book.room.nodes.length === names.length;
   }
 
-  /** Of all nodes that are in the picture, below zero where it is so. */
+  /** Of all nodes that are in the snapshot, below zero where it is so. */
   function totals() {
     let [cpu, gpu] = [0n, 0n];
     for (const { free } of stage.keeper.book.room.nodes) {
@@ -248,7 +248,7 @@ async function createHistory(owner: Owner, random: Random) {
     promised,
     size: names.length,
     hasAllNodes,
-    /** All news is heard, what leaves is gone, and the newest picture shown. */
+    /** All news is heard, what leaves is gone, and the newest snapshot shown. */
     settleAll() {
       for (const [name, pod] of [...pods]) {
         if (!pod.leaving) continue;
@@ -273,8 +273,8 @@ const weights = [
   "bind",
   "leave",
   "go",
-  "picture",
-  "picture",
+  "snapshot",
+  "snapshot",
   "volume",
   "hearVolumes",
 ];

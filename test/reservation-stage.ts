@@ -1,4 +1,4 @@
-/** The keeper of capacity with a journal of its own, on pictures, pods, bids and leases that a test shows it. */
+/** The keeper of capacity with a journal of its own, on snapshots, pods, bids and leases that a test shows it. */
 
 import type { Chain, Step, StepListener } from "../src/chain/chain.ts";
 import type { Bid, Deployment, Lease } from "../src/chain/records.ts";
@@ -69,7 +69,7 @@ export interface TakenOfNode {
 
 const nothing: TakenOfNode = { cpuMilli: 0n, memoryBytes: 0n, ephemeralBytes: 0n, gpus: 0n };
 
-export function pictureNode(name: string, size: NodeSize = {}, taken: Partial<TakenOfNode> = {}): SnapshotNode {
+export function snapshotNode(name: string, size: NodeSize = {}, taken: Partial<TakenOfNode> = {}): SnapshotNode {
   const { cpuMilli, memoryBytes, ephemeralBytes, cards = [], storageClasses = [] } = { ...nodeSize, ...size };
   const all = { ...nothing, ...taken };
   const amount = (allocatable: bigint, allocated: bigint): Amount => ({ allocatable, allocated });
@@ -97,7 +97,7 @@ export interface World {
   readonly pods: Map<string, KubeObject>;
   /** Its volume claims, by name. */
   readonly claims: Map<string, KubeObject>;
-  picture: ClusterSnapshot | undefined;
+  snapshot: ClusterSnapshot | undefined;
   /** Since when it is known to be true. */
   trueAtMs: number;
   trouble: string | undefined;
@@ -118,7 +118,7 @@ export function createWorld(clock = createVirtualClock()): World {
     deployments: new Map(),
     pods: new Map(),
     claims: new Map(),
-    picture: undefined,
+    snapshot: undefined,
     trueAtMs: 0,
     trouble: undefined,
     volumesSilentSinceMs: undefined,
@@ -161,7 +161,7 @@ export interface Stage {
   readonly capacity: CapacityKeeper["capacity"];
   readonly journal: Journal;
   readonly queue: Queue;
-  show(picture: Partial<ClusterSnapshot>): void;
+  show(snapshot: Partial<ClusterSnapshot>): void;
   /** Puts a pod into the cluster, or changes it; undefined for one that goes. */
   pod(name: string, object: KubeObject | undefined): void;
   /** The same of a volume claim. */
@@ -189,20 +189,20 @@ export async function openStage(
 ): Promise<Stage> {
   const { clock } = world;
   const { journal } = await openJournal({ dir, clock, log: silentLog, boundary });
-  const pictureListeners: ((picture: ClusterSnapshot) => void)[] = [];
+  const pictureListeners: ((snapshot: ClusterSnapshot) => void)[] = [];
   const watchers = { pods: [] as Tell[], claims: [] as Tell[] };
   const inventory: InventoryFeed = {
     get snapshot() {
-      return world.picture;
+      return world.snapshot;
     },
     get ageMs() {
-      return world.picture && clock.monotonicMs() - world.trueAtMs;
+      return world.snapshot && clock.monotonicMs() - world.trueAtMs;
     },
     get volumesAgeMs() {
-      return world.picture && clock.monotonicMs() - (world.volumesSilentSinceMs ?? world.trueAtMs);
+      return world.snapshot && clock.monotonicMs() - (world.volumesSilentSinceMs ?? world.trueAtMs);
     },
     get error() {
-      return world.picture ? world.trouble : "no picture has come yet";
+      return world.snapshot ? world.trouble : "no inventory snapshot has come yet";
     },
     counts: { pictures: 0, proofs: 0, reconnects: 0, errors: 0 },
     lastError: undefined,
@@ -270,11 +270,11 @@ export async function openStage(
     capacity: keeper.capacity,
     journal,
     queue,
-    show(picture) {
+    show(snapshot) {
       const nothing = { nodes: [], storage: [], conditions: [], podsVersion: undefined };
-      world.picture = { ...nothing, cameAtMs: clock.monotonicMs(), ...picture };
+      world.snapshot = { ...nothing, cameAtMs: clock.monotonicMs(), ...snapshot };
       world.trueAtMs = clock.monotonicMs();
-      for (const listener of pictureListeners) listener(world.picture);
+      for (const listener of pictureListeners) listener(world.snapshot);
     },
     pod: (name, object) => put("pods", name, object),
     claim: (name, object) => put("claims", name, object),

@@ -4,7 +4,7 @@ import { aGroup, aUnit, someInputs } from "../../test/a-decision.ts";
 import { cheap } from "../../test/failing-orders.ts";
 import { memoryFolder } from "../../test/folder.ts";
 import { gi, volume } from "../../test/placement-samples.ts";
-import { createWorld, openStage, pictureNode } from "../../test/reservation-stage.ts";
+import { createWorld, openStage, snapshotNode } from "../../test/reservation-stage.ts";
 import { decide } from "../bidengine/decision/decide.ts";
 import { refusals } from "../bidengine/decision/decision.ts";
 import { unhealthyLimitMs } from "../cluster/health/monitoring.ts";
@@ -50,7 +50,7 @@ test("an order with a volume alone is not bid on where no node has room for the 
   const verdictBy = async (flags: Record<string, string>) => {
     const overcommit = overcommitOf(loadConfig({ flags, env: {}, readFile: () => "" }).values);
     const stage = await openStage({ ...createWorld(), overcommit }, { dir: memoryFolder(t) });
-    const node = pictureNode("a", { ephemeralBytes: (3n * gi) / 2n, storageClasses: ["beta3"] });
+    const node = snapshotNode("a", { ephemeralBytes: (3n * gi) / 2n, storageClasses: ["beta3"] });
     stage.show({ nodes: [node], storage: [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated: 0n } }] });
     const inputs = someInputs({ request: { group }, context: { capacity: stage.capacity } });
     const decision = await decide(inputs, cheap, t.signal);

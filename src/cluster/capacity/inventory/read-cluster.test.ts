@@ -67,9 +67,9 @@ test("what has no end is endless in the room, and what is overbooked is below ze
 test("whatever comes in whatever order, a reader that has read before reads the same", () => {
   const names = fc.constantFrom("a", "b", "c", "d", "");
   const cpu = fc.constantFrom("1", "1250m", "-1", "nonsense");
-  const pictures = fc.array(fc.array(fc.tuple(names, cpu), { maxLength: 6 }), { maxLength: 5 });
+  const snapshots = fc.array(fc.array(fc.tuple(names, cpu), { maxLength: 6 }), { maxLength: 5 });
   const used = createClusterReader();
-  const check = fc.property(pictures, (list) => {
+  const check = fc.property(snapshots, (list) => {
     for (const nodes of list) {
       const message = networkPicture(nodes.map(([name, taken]) => networkNode(name, taken)));
       assert.deepEqual(used(message), createClusterReader()(message));

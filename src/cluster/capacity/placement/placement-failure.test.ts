@@ -14,9 +14,9 @@ import type { PlacementFailure } from "../../../market/fit.ts";
 import { place } from "./place.ts";
 import { type ClusterRoom, openRoom } from "./room.ts";
 
-function misfit(picture: ClusterRoom, units: readonly SampleUnit[]): PlacementFailure {
+function failureOf(snapshot: ClusterRoom, units: readonly SampleUnit[]): PlacementFailure {
   const asked = units.map((unit, at) => sampleUnit({ id: at + 1, ...unit }));
-  const fit = place(openRoom(picture), asked);
+  const fit = place(openRoom(snapshot), asked);
   assert.ok(!fit.fits, "it fits");
   return fit;
 }
@@ -27,12 +27,12 @@ const two = cluster([
 ]);
 
 test("replica larger than any node → the largest free amount and its node", () => {
-  assert.deepEqual(misfit(two, [{ cpuMilli: 8_000n }]), {
+  assert.deepEqual(failureOf(two, [{ cpuMilli: 8_000n }]), {
     fits: false,
     reason: "unit 1: no node has 8 of cpu free; the most is 3500m, on a",
     shortages: [{ unit: 1, resource: "cpu", wanted: 8_000n, available: 3_500n, where: "a", nodes: 2 }],
   });
-  assert.deepEqual(misfit(two, [{}, { memoryBytes: 65n * gi }]), {
+  assert.deepEqual(failureOf(two, [{}, { memoryBytes: 65n * gi }]), {
     fits: false,
     reason: "unit 2: no node has 65Gi of memory free; the most is 64Gi, on a",
     shortages: [{ unit: 2, resource: "memory", wanted: 65n * gi, available: 64n * gi, where: "a", nodes: 2 }],
@@ -44,7 +44,7 @@ test("what blocks is named, and not what is scarce as well", () => {
     sampleNode("a", { cpuMilli: 1_000n, memoryBytes: 4n * gi, ephemeralBytes: 2n * gi }),
     sampleNode("b", { cpuMilli: 500n, memoryBytes: 64n * gi, ephemeralBytes: 2n * gi }),
   ]);
-  const { shortages } = misfit(scarce, [{ cpuMilli: 900n, memoryBytes: gi, ephemeralBytes: 3n * gi }]);
+  const { shortages } = failureOf(scarce, [{ cpuMilli: 900n, memoryBytes: gi, ephemeralBytes: 3n * gi }]);
   assert.deepEqual(
     shortages.map(({ resource, nodes }) => [resource, nodes]),
     [["storage-ephemeral", 2]],
@@ -58,18 +58,18 @@ test("nodes lack different resources → both are named", () => {
     sampleNode("c", { memoryBytes: gi }),
   ]);
   assert.equal(
-    misfit(apart, [{ cpuMilli: 2_000n, memoryBytes: 2n * gi }]).reason,
+    failureOf(apart, [{ cpuMilli: 2_000n, memoryBytes: 2n * gi }]).reason,
     "unit 1: no node has 2 of cpu and 2Gi of memory free at once: 1 short of cpu, 2 short of memory",
   );
 });
 
 test("where the gpus are free and their nodes lack cpu, it is cpu that is short", () => {
-  const picture = cluster([
+  const snapshot = cluster([
     sampleNode("a", { gpuCounts: [cards("a100", 4n)], cpuMilli: 1_000n }),
     sampleNode("b"),
     sampleNode("c"),
   ]);
-  assert.deepEqual(misfit(picture, [{ gpus: 1n, models: ["nvidia/model/a100"], cpuMilli: 8_000n }]), {
+  assert.deepEqual(failureOf(snapshot, [{ gpus: 1n, models: ["nvidia/model/a100"], cpuMilli: 8_000n }]), {
     fits: false,
     reason: "unit 1: of the 1 nodes that would do none has 8 of cpu free; the most is 1, on a",
     shortages: [{ unit: 1, resource: "cpu", wanted: 8_000n, available: 1_000n, where: "a", nodes: 1 }],
@@ -77,42 +77,42 @@ test("where the gpus are free and their nodes lack cpu, it is cpu that is short"
 });
 
 test("GPU model that no node has → named beside the existing ones", () => {
-  const picture = cluster([sampleNode("a", { gpuCounts: [cards("a100", 4n)] }), sampleNode("b")]);
-  const { reason, shortages } = misfit(picture, [{ gpus: 2n, models: ["nvidia/model/h100/ram/80Gi"] }]);
+  const snapshot = cluster([sampleNode("a", { gpuCounts: [cards("a100", 4n)] }), sampleNode("b")]);
+  const { reason, shortages } = failureOf(snapshot, [{ gpus: 2n, models: ["nvidia/model/h100/ram/80Gi"] }]);
   assert.equal(reason, "unit 1: no node has 2 × nvidia/h100 with 80Gi; there are 4 × nvidia/a100 with 80Gi, pcie");
   assert.deepEqual(shortages, [
     { unit: 1, resource: "gpu nvidia/h100 with 80Gi", wanted: 2n, available: 0n, where: "cluster", nodes: 2 },
   ]);
   assert.match(
-    misfit(picture, [{ gpus: 8n, models: ["nvidia/model/a100"] }]).reason,
+    failureOf(snapshot, [{ gpus: 8n, models: ["nvidia/model/a100"] }]).reason,
     /no node has 8 × nvidia\/a100; there are 4 ×/,
   );
   assert.match(
-    misfit(two, [{ gpus: 1n, models: ["amd/model/*"] }]).reason,
+    failureOf(two, [{ gpus: 1n, models: ["amd/model/*"] }]).reason,
     /no node has 1 × amd\/\*; there are no gpus/,
   );
 });
 
 test("all GPUs taken → short, not missing", () => {
-  const picture = cluster([sampleNode("a", { gpuCounts: [cards("a100", 4n)], takenCards: 3n }), sampleNode("b")]);
-  assert.deepEqual(misfit(picture, [{ gpus: 2n, models: ["nvidia/model/a100"] }]).shortages, [
+  const snapshot = cluster([sampleNode("a", { gpuCounts: [cards("a100", 4n)], takenCards: 3n }), sampleNode("b")]);
+  assert.deepEqual(failureOf(snapshot, [{ gpus: 2n, models: ["nvidia/model/a100"] }]).shortages, [
     { unit: 1, resource: "gpu nvidia/a100", wanted: 2n, available: 1n, where: "a", nodes: 1 },
   ]);
 });
 
 test("storage class unknown, not mountable or full → each has its own reason", () => {
   const disk = { count: 2, volumes: [volume("beta3", 5n * gi)] };
-  const picture = (mounted: string[], classes: Record<string, bigint>) =>
+  const snapshot = (mounted: string[], classes: Record<string, bigint>) =>
     cluster([sampleNode("a", { storageClasses: mounted })], classes);
   assert.equal(
-    misfit(picture(["beta1"], { beta1: 90n * gi }), [disk]).reason,
+    failureOf(snapshot(["beta1"], { beta1: 90n * gi }), [disk]).reason,
     "10Gi of storage-beta3 is wanted, there are only the classes beta1",
   );
   assert.equal(
-    misfit(picture([], { beta3: 90n * gi }), [disk]).reason,
+    failureOf(snapshot([], { beta3: 90n * gi }), [disk]).reason,
     "unit 1: no node can mount volumes of the class beta3",
   );
-  assert.deepEqual(misfit(picture(["beta3"], { beta3: 9n * gi }), [disk]), {
+  assert.deepEqual(failureOf(snapshot(["beta3"], { beta3: 9n * gi }), [disk]), {
     fits: false,
     reason: "10Gi of storage-beta3 is wanted, 9Gi is free of it",
     shortages: [
@@ -123,17 +123,17 @@ test("storage class unknown, not mountable or full → each has its own reason",
 
 test("a persistent volume needs a class that keeps something", () => {
   assert.match(
-    misfit(two, [{ volumes: [volume(undefined, gi)] }]).reason,
+    failureOf(two, [{ volumes: [volume(undefined, gi)] }]).reason,
     /^unit 1 has a persistent volume data that names no/,
   );
   assert.match(
-    misfit(two, [{ volumes: [volume("ram", gi)] }]).reason,
+    failureOf(two, [{ volumes: [volume("ram", gi)] }]).reason,
     /^unit 1 has a persistent volume data in memory/,
   );
 });
 
 test("only some replicas fit → how many, and which resource is short", () => {
-  assert.deepEqual(misfit(two, [{ count: 4, cpuMilli: 1_500n }]), {
+  assert.deepEqual(failureOf(two, [{ count: 4, cpuMilli: 1_500n }]), {
     fits: false,
     reason: "unit 1: 3 of its 4 replicas fit; it takes more cpu",
     shortages: [{ unit: 1, resource: "cpu", wanted: 1_500n, available: 3_500n, where: "a", nodes: 0 }],
@@ -141,34 +141,34 @@ test("only some replicas fit → how many, and which resource is short", () => {
 });
 
 test("many replicas → only the short resource is named", () => {
-  const picture = cluster([
+  const snapshot = cluster([
     sampleNode("a", { cpuMilli: 2_000n, gpuCounts: [cards("a100", 2n)] }),
     sampleNode("b", { cpuMilli: 2_000n, gpuCounts: [cards("a100", 2n)] }),
   ]);
   assert.equal(
-    misfit(picture, [{ count: 6, cpuMilli: 1_000n, gpus: 1n, models: ["nvidia/model/*"] }]).reason,
+    failureOf(snapshot, [{ count: 6, cpuMilli: 1_000n, gpus: 1n, models: ["nvidia/model/*"] }]).reason,
     "unit 1: 4 of its 6 replicas fit; it takes more cpu and gpu nvidia/*",
   );
 });
 
 test("units fit alone but not together → the resource short for all", () => {
   assert.equal(
-    misfit(two, [{ cpuMilli: 3_000n }, { cpuMilli: 2_000n }, { cpuMilli: 1_000n }]).reason,
+    failureOf(two, [{ cpuMilli: 3_000n }, { cpuMilli: 2_000n }, { cpuMilli: 1_000n }]).reason,
     "each unit fits alone, all together do not: 6 of cpu is wanted, 5500m is free",
   );
   assert.equal(
-    misfit(two, [{ cpuMilli: 3_000n }, { cpuMilli: 2_500n }]).reason,
+    failureOf(two, [{ cpuMilli: 3_000n }, { cpuMilli: 2_500n }]).reason,
     "each unit fits alone, all together do not: 5500m of cpu is wanted, 3500m is free on the nodes that would do, 1 of 2",
   );
   const even = cluster([sampleNode("a", { cpuMilli: 3_500n }), sampleNode("b", { cpuMilli: 3_500n })]);
   assert.equal(
-    misfit(even, [{ cpuMilli: 2_000n }, { cpuMilli: 2_000n }, { cpuMilli: 2_000n }]).reason,
+    failureOf(even, [{ cpuMilli: 2_000n }, { cpuMilli: 2_000n }, { cpuMilli: 2_000n }]).reason,
     "each unit fits alone, all together do not: what is free of cpu lies in pieces that are too small",
   );
 });
 
 test("no nodes → nothing fits, with the reason", () => {
-  assert.equal(misfit(cluster([]), [{}]).reason, "unit 1: no node is offered");
+  assert.equal(failureOf(cluster([]), [{}]).reason, "unit 1: no node is offered");
 });
 
 test("oversized groups → rejected at about the cost of an ordinary one", async () => {

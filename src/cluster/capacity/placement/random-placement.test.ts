@@ -36,7 +36,7 @@ interface Plan {
 }
 
 interface Case {
-  readonly picture: ClusterRoom;
+  readonly snapshot: ClusterRoom;
   readonly plans: readonly Plan[];
 }
 
@@ -77,7 +77,7 @@ test("the same cluster and the same group give the same placement, whatever happ
   for (let seed = 0; seed < runs(300, 5_000); seed += 1) {
     const random = createSeededRandom(2_000_000 + seed);
     const sample = randomCase(random, 8);
-    const room = openRoom({ ...sample.picture, nodes: sample.picture.nodes.toReversed() });
+    const room = openRoom({ ...sample.snapshot, nodes: sample.snapshot.nodes.toReversed() });
     const first = place(room, unitsOf(sample));
     for (const other of [randomCase(random, 4), randomCase(random, 4)]) {
       const fit = place(room, unitsOf(other));
@@ -94,8 +94,8 @@ test("the same cluster and the same group give the same placement, whatever happ
 test("a cluster that is filled group by group never gives more than it has, and is whole again in the end", () => {
   for (let seed = 0; seed < runs(60, 2_000); seed += 1) {
     const random = createSeededRandom(3_000_000 + seed);
-    const { picture } = randomCase(random, 4);
-    const room = openRoom(picture);
+    const { snapshot } = randomCase(random, 4);
+    const room = openRoom(snapshot);
     const before = structuredClone({ nodes: room.nodes, classes: room.classes });
     const taken: ReturnType<typeof claimsOf>[] = [];
     for (let step = 0; step < 25; step += 1) {
@@ -103,7 +103,7 @@ test("a cluster that is filled group by group never gives more than it has, and 
         for (const claim of taken.splice(random.int(taken.length), 1)[0] ?? []) room.giveBack(claim);
       }
       const { plans } = randomCase(random, 4);
-      const fit = place(room, unitsOf({ picture, plans }));
+      const fit = place(room, unitsOf({ snapshot, plans }));
       if (!fit.fits) continue;
       const claims = claimsOf(fit, exactRequests);
       assert.equal(claims.length, fit.replicas.length);
@@ -120,7 +120,7 @@ test("a cluster that is filled group by group never gives more than it has, and 
   }
 });
 
-test("with more of what a misfit names for one replica, it fits", () => {
+test("with more of what a failureOf names for one replica, it fits", () => {
   const fields: Record<string, keyof NodeRoom> = {
     cpu: "cpuMilli",
     memory: "memoryBytes",
@@ -129,13 +129,13 @@ test("with more of what a misfit names for one replica, it fits", () => {
   };
   let named = 0;
   for (let seed = 0; seed < runs(1_500, 30_000); seed += 1) {
-    const { picture, plans } = randomCase(createSeededRandom(4_000_000 + seed), 1);
-    const fit = placeOf({ picture, plans });
+    const { snapshot, plans } = randomCase(createSeededRandom(4_000_000 + seed), 1);
+    const fit = placeOf({ snapshot, plans });
     if (fit.fits || fit.shortages.length === 0 || fit.shortages.some(({ resource }) => !fields[resource])) continue;
     named += 1;
     const more = Object.fromEntries(fit.shortages.map(({ resource }) => [fields[resource], 10n ** 6n]));
-    const eased = { ...picture, nodes: picture.nodes.map((node) => ({ ...node, ...more })) };
-    assert.ok(placeOf({ picture: eased, plans }).fits, `seed ${seed}: ${fit.reason}`);
+    const eased = { ...snapshot, nodes: snapshot.nodes.map((node) => ({ ...node, ...more })) };
+    assert.ok(placeOf({ snapshot: eased, plans }).fits, `seed ${seed}: ${fit.reason}`);
   }
   assert.ok(named > 100, `${named} cases prove little`);
 });
@@ -162,7 +162,7 @@ test("the search limit loses at most one in a thousand of the groups that a sear
 });
 
 function placeOf(sample: Case, options: Parameters<typeof place>[2] = {}): Fit {
-  return place(openRoom(sample.picture), unitsOf(sample), options);
+  return place(openRoom(sample.snapshot), unitsOf(sample), options);
 }
 
 /** A cluster made around a placement, so that one exists: nodes have what their replicas take, and little more. */
@@ -201,7 +201,7 @@ function plantedCase(random: Random): Case {
       gpuCounts: [...gpus].map(([model, count]) => cards(model, BigInt(count + random.int(2)))),
     }),
   );
-  return { picture: cluster(made), plans };
+  return { snapshot: cluster(made), plans };
 }
 
 function unitsOf({ plans }: Case) {
@@ -241,7 +241,7 @@ function randomCase(random: Random, mostReplicas: number): Case {
     plans.push(randomPlan(random, count, gpuShare));
     left -= count;
   }
-  return { picture: cluster(nodes, classes), plans };
+  return { snapshot: cluster(nodes, classes), plans };
 }
 
 function randomNode(random: Random, name: string, gpuShare: number, times: number): NodeRoom {
@@ -323,19 +323,19 @@ function holds(node: NodeRoom, placed: readonly Placed[]): boolean {
   });
 }
 
-function classesHold({ picture, plans }: Case): boolean {
+function classesHold({ snapshot, plans }: Case): boolean {
   const wanted = new Map<string, number>();
   for (const { classes, count } of plans) {
     for (const [name, bytes] of classes) wanted.set(name, (wanted.get(name) ?? 0) + bytes * count);
   }
   return [...wanted].every(([name, bytes]) => {
-    return picture.classes.has(name) && bytes <= Number(picture.classes.get(name) ?? 10 ** 9);
+    return snapshot.classes.has(name) && bytes <= Number(snapshot.classes.get(name) ?? 10 ** 9);
   });
 }
 
 /** Every replica on every node, every unit with every choice. */
 function anyWay(sample: Case): boolean {
-  const { picture, plans } = sample;
+  const { snapshot, plans } = sample;
   if (!classesHold(sample)) return false;
   const tryUnit = (at: number, placed: Placed[]): boolean => {
     const plan = plans[at];
@@ -344,9 +344,9 @@ function anyWay(sample: Case): boolean {
       // Equal replicas are equal: the next one need not look at nodes before the last one's.
       const tryReplica = (left: number, from: number): boolean => {
         if (left === 0) return tryUnit(at + 1, placed);
-        for (let node = from; node < picture.nodes.length; node += 1) {
+        for (let node = from; node < snapshot.nodes.length; node += 1) {
           placed.push({ plan, node, choice });
-          const state = picture.nodes[node];
+          const state = snapshot.nodes[node];
           const mine = placed.filter((each) => each.node === node);
           if (state && holds(state, mine) && tryReplica(left - 1, node)) return true;
           placed.pop();
@@ -361,14 +361,14 @@ function anyWay(sample: Case): boolean {
 
 /** The textbook's: units by size, each with the first model that does for all its replicas, nodes by name. */
 function firstFitDecreasing(sample: Case, size: "cpu" | "memory" | "disk" | "gpus"): boolean {
-  const { picture, plans } = sample;
+  const { snapshot, plans } = sample;
   if (!classesHold(sample)) return false;
   let placed: Placed[] = [];
   for (const plan of plans.toSorted((left, right) => right[size] - left[size])) {
     const done = choicesOf(plan).some((choice) => {
       const before = placed;
       for (let replica = 0; replica < plan.count; replica += 1) {
-        const node = picture.nodes.findIndex((state, at) => {
+        const node = snapshot.nodes.findIndex((state, at) => {
           return holds(state, [...placed.filter((each) => each.node === at), { plan, node: at, choice }]);
         });
         if (node < 0) {
@@ -386,7 +386,7 @@ function firstFitDecreasing(sample: Case, size: "cpu" | "memory" | "disk" | "gpu
 
 /** What was answered is looked at with the reference's own eyes. */
 function assertSound(sample: Case, fit: Extract<Fit, { fits: true }>, seed: number): void {
-  const { picture, plans } = sample;
+  const { snapshot, plans } = sample;
   const placed = fit.replicas.map(({ unit, node }): Placed => {
     const plan = plans[unit - 1];
     assert.ok(plan);
@@ -400,11 +400,11 @@ function assertSound(sample: Case, fit: Extract<Fit, { fits: true }>, seed: numb
       plan.gpus === 0 || choicesOf(plan).some((each) => each.join() === choice.join()),
       `seed ${seed}: ${attribute?.key}`,
     );
-    return { plan, node: picture.nodes.findIndex((each) => each.name === node), choice: plan.gpus > 0 ? choice : [] };
+    return { plan, node: snapshot.nodes.findIndex((each) => each.name === node), choice: plan.gpus > 0 ? choice : [] };
   });
   for (const plan of plans)
     assert.equal(placed.filter((each) => each.plan === plan).length, plan.count, `seed ${seed}`);
-  for (const [at, node] of picture.nodes.entries()) {
+  for (const [at, node] of snapshot.nodes.entries()) {
     assert.ok(
       holds(
         node,
@@ -418,6 +418,6 @@ function assertSound(sample: Case, fit: Extract<Fit, { fits: true }>, seed: numb
 
 test("the reference itself says no where nothing is and yes where all is", () => {
   const plan: Plan = { count: 2, cpu: 1, memory: 1, disk: 1, gpus: 0, models: [], classes: [] };
-  assert.equal(anyWay({ picture: cluster([]), plans: [plan] }), false);
-  assert.equal(anyWay({ picture: cluster([sampleNode("a", { memoryBytes: gi })]), plans: [plan] }), true);
+  assert.equal(anyWay({ snapshot: cluster([]), plans: [plan] }), false);
+  assert.equal(anyWay({ snapshot: cluster([sampleNode("a", { memoryBytes: gi })]), plans: [plan] }), true);
 });

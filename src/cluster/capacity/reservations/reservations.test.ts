@@ -13,8 +13,8 @@ import {
   openBid,
   openStage,
   orderKey,
-  pictureNode,
   type Stage,
+  snapshotNode,
   type World,
 } from "../../../../test/reservation-stage.ts";
 import { writeUnitResources } from "../../../chain/codec/group-spec.ts";
@@ -43,7 +43,7 @@ const order = orderKey(1);
 
 test("what is reserved is not free, and what is released is free again at once", async (t) => {
   const stage = await stageOf(t);
-  stage.show({ nodes: [pictureNode("a"), pictureNode("b")] });
+  stage.show({ nodes: [snapshotNode("a"), snapshotNode("b")] });
   assert.equal(stage.freeCpu(), 16_000n);
   assert.ok(reserve(stage, order, sampleUnit({ cpuMilli: 3_000n, count: 2 })).fits);
   assert.equal(stage.freeCpu(), 10_000n);
@@ -56,7 +56,7 @@ test("what is reserved is not free, and what is released is free again at once",
 
 test("of two orders for the last gpu one gets it", async (t) => {
   const stage = await stageOf(t);
-  stage.show({ nodes: [pictureNode("a", { cards: [cards("h100", 1n)] })] });
+  stage.show({ nodes: [snapshotNode("a", { cards: [cards("h100", 1n)] })] });
   const unit = sampleUnit({ gpus: 1n, models: ["nvidia/model/*"] });
   const group = groupOf(unit);
   const [one, other] = [stage.capacity.fit(group), stage.capacity.fit(group)];
@@ -68,7 +68,7 @@ test("of two orders for the last gpu one gets it", async (t) => {
 /** One unit of one replica with 3 cpus, reserved and leased. */
 async function leased(t: TestContext) {
   const stage = await stageOf(t);
-  stage.show({ nodes: [pictureNode("a"), pictureNode("b")], podsVersion: "10" });
+  stage.show({ nodes: [snapshotNode("a"), snapshotNode("b")], podsVersion: "10" });
   const reserved = reserve(stage, order, sampleUnit({ cpuMilli: 3_000n }));
   assert.ok(reserved.fits);
   const [{ node } = { node: "" }] = reserved.replicas;
@@ -86,16 +86,16 @@ test("pod seen before the snapshot that counts it → counted once", async (t) =
   stage.pod("web", leasePod(order, "web", { cpu: "3", version: "11" }));
   stage.pod("web", leasePod(order, "web", { cpu: "3", version: "12", node: stage.node }));
   assert.equal(stage.freeCpu(), free);
-  stage.show({ nodes: [pictureNode("a"), pictureNode("b")], podsVersion: "11" });
-  assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 1], "a picture from before it was bound");
-  stage.show({ nodes: [pictureNode(stage.node, {}, threeCpus), pictureNode(stage.other)], podsVersion: "12" });
+  stage.show({ nodes: [snapshotNode("a"), snapshotNode("b")], podsVersion: "11" });
+  assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 1], "a snapshot from before it was bound");
+  stage.show({ nodes: [snapshotNode(stage.node, {}, threeCpus), snapshotNode(stage.other)], podsVersion: "12" });
   assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
 });
 
 test("snapshot that counts a pod comes before the pod is seen → counted once", async (t) => {
   const stage = await leased(t);
   const free = stage.freeCpu();
-  stage.show({ nodes: [pictureNode(stage.node, {}, threeCpus), pictureNode(stage.other)], podsVersion: "15" });
+  stage.show({ nodes: [snapshotNode(stage.node, {}, threeCpus), snapshotNode(stage.other)], podsVersion: "15" });
   stage.pod("web", leasePod(order, "web", { cpu: "3", version: "12", node: stage.node }));
   assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
 });
@@ -103,13 +103,13 @@ test("snapshot that counts a pod comes before the pod is seen → counted once",
 test("snapshot older than the last one → counts nothing that was bound since", async (t) => {
   const stage = await leased(t);
   const free = stage.freeCpu();
-  const older = { nodes: [pictureNode("a"), pictureNode("b")], podsVersion: "11" };
+  const older = { nodes: [snapshotNode("a"), snapshotNode("b")], podsVersion: "11" };
   stage.pod("web", leasePod(order, "web", { cpu: "3", version: "12", node: stage.node }));
-  stage.show({ nodes: [pictureNode(stage.node, {}, threeCpus), pictureNode(stage.other)], podsVersion: "12" });
+  stage.show({ nodes: [snapshotNode(stage.node, {}, threeCpus), snapshotNode(stage.other)], podsVersion: "12" });
   assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
   stage.show(older);
   assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 1]);
-  stage.show({ nodes: [pictureNode(stage.node, {}, threeCpus), pictureNode(stage.other)], podsVersion: "13" });
+  stage.show({ nodes: [snapshotNode(stage.node, {}, threeCpus), snapshotNode(stage.other)], podsVersion: "13" });
   assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
 });
 
@@ -117,7 +117,7 @@ test("operator without versions → a snapshot current long enough after the bin
   const stage = await leased(t);
   const { clock } = stage.world;
   const free = stage.freeCpu();
-  const nodes = [pictureNode(stage.node, {}, threeCpus), pictureNode(stage.other)];
+  const nodes = [snapshotNode(stage.node, {}, threeCpus), snapshotNode(stage.other)];
   stage.pod("web", leasePod(order, "web", { cpu: "3", version: "12", node: stage.node }));
   await clock.advance(reservationSettleMs - 1);
   stage.show({ nodes });
@@ -139,18 +139,18 @@ test("a pod on its way out makes its replica reserved again, and its successor t
   const stage = await leased(t);
   const { node, other } = stage;
   const free = stage.freeCpu();
-  const running = [pictureNode(node, {}, threeCpus), pictureNode(other)];
+  const running = [snapshotNode(node, {}, threeCpus), snapshotNode(other)];
   stage.pod("web", leasePod(order, "web", { cpu: "3", version: "12", node }));
   stage.show({ nodes: running, podsVersion: "12" });
   stage.pod("web", leasePod(order, "web", { cpu: "3", version: "13", node, leaving: true }));
   assert.equal(stage.freeCpu(), free - 3_000n, "it still holds what it has, and the next needs room beside it");
   stage.pod("next", leasePod(order, "next", { cpu: "3", version: "14", node: other }));
   stage.pod("web", undefined);
-  stage.show({ nodes: [pictureNode(node), pictureNode(other, {}, threeCpus)], podsVersion: "15" });
+  stage.show({ nodes: [snapshotNode(node), snapshotNode(other, {}, threeCpus)], podsVersion: "15" });
   assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
   for (const gone of [undefined, leasePod(order, "next", { cpu: "3", version: "16", node: other, phase: "Failed" })]) {
     stage.pod("next", gone);
-    stage.show({ nodes: [pictureNode("a"), pictureNode("b")], podsVersion: "17" });
+    stage.show({ nodes: [snapshotNode("a"), snapshotNode("b")], podsVersion: "17" });
     assert.equal(stage.freeCpu(), free, "reserved for as long as the lease lives");
   }
 });
@@ -162,13 +162,13 @@ test("a pod beyond the replicas takes the place of one that goes", async (t) => 
   stage.pod("old", leasePod(order, "old", { cpu: "3", version: "12", node }));
   stage.pod("new", leasePod(order, "new", { cpu: "3", version: "13", node: other }));
   stage.pod("old", undefined);
-  stage.show({ nodes: [pictureNode(node), pictureNode(other, {}, threeCpus)], podsVersion: "20" });
+  stage.show({ nodes: [snapshotNode(node), snapshotNode(other, {}, threeCpus)], podsVersion: "20" });
   assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
 });
 
 test("a pod matches the replica with the same requests, else one that it covers, else the smallest", async (t) => {
   const stage = await stageOf(t);
-  stage.show({ nodes: [pictureNode("a")], podsVersion: "1" });
+  stage.show({ nodes: [snapshotNode("a")], podsVersion: "1" });
   reserve(stage, order, sampleUnit({ id: 1, cpuMilli: 1_000n }), sampleUnit({ id: 2, cpuMilli: 4_000n }));
   const standing = () =>
     stage.keeper.book.get(order)?.replicas.map(({ onNode }) => onNode.carrier?.uid.replace("uid-", ""));
@@ -187,25 +187,25 @@ test("a pod matches the replica with the same requests, else one that it covers,
 
 test("a pod that stood for a replica of another unit goes back to its own as soon as that is free", async (t) => {
   const stage = await stageOf(t);
-  stage.show({ nodes: [pictureNode("a")], podsVersion: "1" });
+  stage.show({ nodes: [snapshotNode("a")], podsVersion: "1" });
   reserve(stage, order, sampleUnit({ id: 1, cpuMilli: 1_000n }), sampleUnit({ id: 2, cpuMilli: 3_000n }));
   const page = (name: string, version: string) => leasePod(order, name, { cpu: "1", node: "a", version });
   stage.pod("page-1", page("page-1", "2"));
-  stage.show({ nodes: [pictureNode("a", {}, { cpuMilli: 1_000n })], podsVersion: "2" });
+  stage.show({ nodes: [snapshotNode("a", {}, { cpuMilli: 1_000n })], podsVersion: "2" });
   assert.equal(stage.freeCpu(), 4_000n);
   // A replica shifts to another service: for a moment there is one more than promised, while the other unit has none.
   stage.pod("api-1", page("api-1", "3"));
   stage.pod("page-1", undefined);
-  stage.show({ nodes: [pictureNode("a", {}, { cpuMilli: 1_000n })], podsVersion: "4" });
+  stage.show({ nodes: [snapshotNode("a", {}, { cpuMilli: 1_000n })], podsVersion: "4" });
   assert.equal(stage.freeCpu(), 4_000n);
 });
 
 test("pod with larger requests than its unit → releases no larger replica than it takes", async (t) => {
   const stage = await stageOf(t);
-  stage.show({ nodes: [pictureNode("a")], podsVersion: "1" });
+  stage.show({ nodes: [snapshotNode("a")], podsVersion: "1" });
   reserve(stage, order, sampleUnit({ id: 1, cpuMilli: 1_000n }), sampleUnit({ id: 2, cpuMilli: 6_000n }));
   stage.pod("small", leasePod(order, "small", { cpu: "1100m", node: "a", version: "2" }));
-  stage.show({ nodes: [pictureNode("a", {}, { cpuMilli: 1_100n })], podsVersion: "2" });
+  stage.show({ nodes: [snapshotNode("a", {}, { cpuMilli: 1_100n })], podsVersion: "2" });
   assert.equal(stage.freeCpu(), 8_000n - 1_100n - 6_000n);
 });
 
@@ -213,20 +213,20 @@ test("of two replicas that ask for the same cpu and memory, the one with volumes
   const stage = await stageOf(t);
   const size = { storageClasses: ["beta3"] };
   const storage = [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated: 0n } }];
-  stage.show({ nodes: [pictureNode("a", size)], storage, podsVersion: "1" });
+  stage.show({ nodes: [snapshotNode("a", size)], storage, podsVersion: "1" });
   reserve(stage, order, sampleUnit({ id: 1, volumes: [volume("beta3", 60n * gi)] }), sampleUnit({ id: 2 }));
   stage.pod("web", leasePod(order, "web", { cpu: "1", node: "a", version: "2" }));
-  stage.show({ nodes: [pictureNode("a", size, { cpuMilli: 1_000n })], storage, podsVersion: "2" });
+  stage.show({ nodes: [snapshotNode("a", size, { cpuMilli: 1_000n })], storage, podsVersion: "2" });
   assert.equal(stage.keeper.book.room.classes.get("beta3"), 40n * gi);
 });
 
 test("a replica that comes again takes up its volume, and not those that another replica still has to get", async (t) => {
   const stage = await stageOf(t);
   const size = { storageClasses: ["beta3"] };
-  const picture = (allocated: bigint, podsVersion: string) => {
+  const snapshot = (allocated: bigint, podsVersion: string) => {
     const storage = [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated } }];
     stage.show({
-      nodes: [pictureNode("a", size), pictureNode("b", size)],
+      nodes: [snapshotNode("a", size), snapshotNode("b", size)],
       storage,
       podsVersion,
       volumesVersion: podsVersion,
@@ -234,14 +234,14 @@ test("a replica that comes again takes up its volume, and not those that another
   };
   const db = (node: string, version: string) =>
     leasePod(order, `db-${version}`, { cpu: "5", volumes: 1, node, version });
-  picture(0n, "1");
+  snapshot(0n, "1");
   reserve(stage, order, sampleUnit({ count: 2, cpuMilli: 5_000n, volumes: [volume("beta3", 10n * gi)] }));
   stage.claim("data-0", leaseClaim(order, "data-0", "10Gi", "2"));
   stage.pod("db-2", db("a", "2"));
-  picture(10n * gi, "2");
+  snapshot(10n * gi, "2");
   stage.pod("db-2", undefined);
   stage.pod("db-3", db("b", "3"));
-  picture(10n * gi, "3");
+  snapshot(10n * gi, "3");
   assert.equal(stage.keeper.book.room.classes.get("beta3"), 80n * gi);
 });
 
@@ -249,7 +249,7 @@ test("pod deleted → its volumes stay counted", async (t) => {
   const stage = await stageOf(t);
   const size = { storageClasses: ["beta3"] };
   const storage = (allocated: bigint) => [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated } }];
-  stage.show({ nodes: [pictureNode("a", size)], storage: storage(0n), podsVersion: "1", volumesVersion: "1" });
+  stage.show({ nodes: [snapshotNode("a", size)], storage: storage(0n), podsVersion: "1", volumesVersion: "1" });
   assert.ok(reserve(stage, order, sampleUnit({ cpuMilli: 3_000n, volumes: [volume("beta3", 30n * gi)] })).fits);
   const free = () => [stage.freeCpu(), (stage.keeper.book.room.classes.get("beta3") ?? 0n) / gi];
   assert.deepEqual(free(), [5_000n, 70n]);
@@ -257,14 +257,14 @@ test("pod deleted → its volumes stay counted", async (t) => {
   stage.pod("db-0", leasePod(order, "db-0", { cpu: "3", version: "2", node: "a" }));
   assert.deepEqual(free(), [5_000n, 70n]);
   stage.show({
-    nodes: [pictureNode("a", size, threeCpus)],
+    nodes: [snapshotNode("a", size, threeCpus)],
     storage: storage(30n * gi),
     podsVersion: "2",
     volumesVersion: "2",
   });
   assert.deepEqual(free(), [5_000n, 70n]);
   stage.pod("db-0", undefined);
-  stage.show({ nodes: [pictureNode("a", size)], storage: storage(30n * gi), podsVersion: "3", volumesVersion: "3" });
+  stage.show({ nodes: [snapshotNode("a", size)], storage: storage(30n * gi), podsVersion: "3", volumesVersion: "3" });
   assert.deepEqual(free(), [5_000n, 70n]);
 });
 
@@ -273,7 +273,7 @@ test("spare volumes → counted by the snapshot alone, with a condition; claim d
   const size = { storageClasses: ["beta3"] };
   const show = (allocated: bigint, podsVersion: string) => {
     const storage = [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated: allocated * gi } }];
-    stage.show({ nodes: [pictureNode("a", size)], storage, podsVersion, volumesVersion: podsVersion });
+    stage.show({ nodes: [snapshotNode("a", size)], storage, podsVersion, volumesVersion: podsVersion });
   };
   const free = () => (stage.keeper.book.room.classes.get("beta3") ?? 0n) / gi;
   show(0n, "1");
@@ -298,15 +298,15 @@ test("lease closed → a volume that no snapshot counts yet keeps its room until
   const size = { storageClasses: ["beta3"] };
   const storage = (allocated: bigint) => [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated } }];
   const free = () => (stage.keeper.book.room.classes.get("beta3") ?? 0n) / gi;
-  stage.show({ nodes: [pictureNode("a", size)], storage: storage(0n), podsVersion: "1", volumesVersion: "1" });
+  stage.show({ nodes: [snapshotNode("a", size)], storage: storage(0n), podsVersion: "1", volumesVersion: "1" });
   reserve(stage, order, sampleUnit({ volumes: [volume("beta3", 30n * gi)] }));
   stage.claim("data-0", leaseClaim(order, "data-0", "30Gi", "2"));
   await stage.capacity.release(order, "the lease is closed");
   assert.equal(free(), 70n);
-  stage.show({ nodes: [pictureNode("a", size)], storage: storage(30n * gi), podsVersion: "2", volumesVersion: "2" });
+  stage.show({ nodes: [snapshotNode("a", size)], storage: storage(30n * gi), podsVersion: "2", volumesVersion: "2" });
   assert.equal(free(), 70n);
   stage.claim("data-0", undefined);
-  stage.show({ nodes: [pictureNode("a", size)], storage: storage(0n), podsVersion: "3", volumesVersion: "3" });
+  stage.show({ nodes: [snapshotNode("a", size)], storage: storage(0n), podsVersion: "3", volumesVersion: "3" });
   assert.equal(free(), 100n);
 });
 
@@ -320,7 +320,7 @@ function storagePicture(allocatedGi: Readonly<Record<string, bigint>> = {}) {
   const storage = ["beta3", "default"].map((name) => {
     return { class: name, bytes: { allocatable: 100n * gi, allocated: (allocatedGi[name] ?? 0n) * gi } };
   });
-  return { nodes: [pictureNode("a", { storageClasses: ["beta3", "default"] })], storage };
+  return { nodes: [snapshotNode("a", { storageClasses: ["beta3", "default"] })], storage };
 }
 
 test("a volume is held until the snapshot's volumes are as new as its claim, however new its pods are", async (t) => {
@@ -411,10 +411,10 @@ test("claims of a lease count against both the class they name and default, wher
 test("snapshot with fewer nodes → reservations move, or stay with a condition", async (t) => {
   const stage = await stageOf(t);
   const { capacity } = stage;
-  stage.show({ nodes: [pictureNode("a"), pictureNode("b")] });
+  stage.show({ nodes: [snapshotNode("a"), snapshotNode("b")] });
   assert.ok(reserve(stage, orderKey(1), sampleUnit({ cpuMilli: 5_000n })).fits);
   assert.ok(reserve(stage, orderKey(2), sampleUnit({ cpuMilli: 5_000n })).fits);
-  stage.show({ nodes: [pictureNode("c")] });
+  stage.show({ nodes: [snapshotNode("c")] });
   await stage.world.clock.settle();
   assert.equal(stage.freeCpu(), 3_000n, "one of them");
   assert.equal([...capacity.reserved()].length, 2);
@@ -425,7 +425,7 @@ test("snapshot with fewer nodes → reservations move, or stay with a condition"
   );
   assert.match(conditions[0]?.message ?? "", /has no node: it was to be on [ab], which is not in the inventory/);
   stage.show({ nodes: [] });
-  stage.show({ nodes: [pictureNode("a"), pictureNode("b"), pictureNode("c")] });
+  stage.show({ nodes: [snapshotNode("a"), snapshotNode("b"), snapshotNode("c")] });
   assert.equal(stage.freeCpu(), 14_000n);
   assert.deepEqual(stage.status().conditions, []);
   await stage.world.clock.advance(1_000);
@@ -437,11 +437,11 @@ test("however many promises a node leaves behind, all that fit elsewhere move at
   const stage = await stageOf(t);
   const many = reservationMoves + 20;
   const large = { cpuMilli: BigInt(many) * 9_000n, memoryBytes: 1_000n * gi, ephemeralBytes: 1_000n * gi };
-  stage.show({ nodes: [pictureNode("a", large)] });
+  stage.show({ nodes: [snapshotNode("a", large)] });
   reserve(stage, orderKey(1), sampleUnit({ cpuMilli: 8_000n, count: many }));
   reserve(stage, orderKey(2), sampleUnit({ cpuMilli: 100n, count: many }));
   stage.show({
-    nodes: [pictureNode("b", { ...large, cpuMilli: 7_000n }), pictureNode("c", { ...large, cpuMilli: 7_000n })],
+    nodes: [snapshotNode("b", { ...large, cpuMilli: 7_000n }), snapshotNode("c", { ...large, cpuMilli: 7_000n })],
   });
   await stage.world.clock.advance(1);
   assert.equal(stage.freeCpu(), 14_000n - 100n * BigInt(many));
@@ -449,11 +449,11 @@ test("however many promises a node leaves behind, all that fit elsewhere move at
 
 test("room released → goes to a displaced replica before listeners are notified", async (t) => {
   const stage = await stageOf(t);
-  stage.show({ nodes: [pictureNode("a"), pictureNode("b")] });
+  stage.show({ nodes: [snapshotNode("a"), snapshotNode("b")] });
   reserve(stage, orderKey(1), sampleUnit({ cpuMilli: 5_000n }));
   reserve(stage, orderKey(2), sampleUnit({ cpuMilli: 5_000n }));
   const [home] = [...stage.keeper.book.held].map(({ claim }) => claim.node);
-  stage.show({ nodes: ["a", "b"].filter((name) => name !== home).map((name) => pictureNode(name)) });
+  stage.show({ nodes: ["a", "b"].filter((name) => name !== home).map((name) => snapshotNode(name)) });
   assert.deepEqual([stage.freeCpu(), stage.status().conditions.length], [3_000n, 1]);
   let free: bigint | undefined;
   stage.capacity.onRoom(() => {
@@ -467,26 +467,26 @@ test("a promise with volumes moves although its class has nothing left beside th
   const stage = await stageOf(t);
   const size = { storageClasses: ["beta3"] };
   const storage = (bytes: bigint) => [{ class: "beta3", bytes: { allocatable: bytes, allocated: 0n } }];
-  stage.show({ nodes: [pictureNode("a", size)], storage: storage(10n * gi) });
+  stage.show({ nodes: [snapshotNode("a", size)], storage: storage(10n * gi) });
   assert.ok(reserve(stage, order, sampleUnit({ cpuMilli: 3_000n, volumes: [volume("beta3", 10n * gi)] })).fits);
-  stage.show({ nodes: [pictureNode("b", size), pictureNode("c")], storage: storage(10n * gi) });
+  stage.show({ nodes: [snapshotNode("b", size), snapshotNode("c")], storage: storage(10n * gi) });
   assert.equal(stage.keeper.book.room.node("b")?.free[0], 5_000n);
-  stage.show({ nodes: [pictureNode("c"), pictureNode("d", size)], storage: storage(9n * gi) });
+  stage.show({ nodes: [snapshotNode("c"), snapshotNode("d", size)], storage: storage(9n * gi) });
   assert.equal(stage.keeper.book.room.node("d")?.free[0], 5_000n);
 });
 
 test("what others took of a node is made up for on another, and else it is a condition with the figures", async (t) => {
   const stage = await stageOf(t);
-  stage.show({ nodes: [pictureNode("a"), pictureNode("b")] });
+  stage.show({ nodes: [snapshotNode("a"), snapshotNode("b")] });
   assert.ok(reserve(stage, order, sampleUnit({ cpuMilli: 6_000n })).fits);
   const [replica] = stage.keeper.book.get(order)?.replicas ?? [];
   const node = replica?.onNode.claim.node ?? "";
   const other = node === "a" ? "b" : "a";
   const full = { cpuMilli: 4_000n };
-  stage.show({ nodes: [pictureNode(node, {}, full), pictureNode(other)] });
+  stage.show({ nodes: [snapshotNode(node, {}, full), snapshotNode(other)] });
   assert.equal(replica?.onNode.claim.node, other);
   assert.equal(stage.freeCpu(), 4_000n + 2_000n);
-  stage.show({ nodes: [pictureNode("a", {}, full), pictureNode("b", {}, full)] });
+  stage.show({ nodes: [snapshotNode("a", {}, full), snapshotNode("b", {}, full)] });
   assert.deepEqual(stage.status().conditions, [
     condition("Overbooked", `node ${other} is promised more than it has: 2000 of cpu`, { subject: `node ${other}` }),
   ]);
@@ -496,7 +496,7 @@ test("what others took of a node is made up for on another, and else it is a con
 
 test("reserving an order again takes nothing more, and with another offer takes that instead", async (t) => {
   const stage = await stageOf(t);
-  stage.show({ nodes: [pictureNode("a")] });
+  stage.show({ nodes: [snapshotNode("a")] });
   for (const cpuMilli of [3_000n, 3_000n, 5_000n]) {
     assert.ok(reserve(stage, order, sampleUnit({ cpuMilli })).fits);
     assert.equal(stage.freeCpu(), 8_000n - cpuMilli);
@@ -509,8 +509,8 @@ test("inventory error → nothing is reserved", async (t) => {
   const stage = await stageOf(t);
   const group = groupOf(sampleUnit());
   const none = stage.capacity.fit(group);
-  assert.ok(!none.fits && none.reason === "no picture has come yet");
-  stage.show({ nodes: [pictureNode("a")] });
+  assert.ok(!none.fits && none.reason === "no inventory snapshot has come yet");
+  stage.show({ nodes: [snapshotNode("a")] });
   const fit = stage.capacity.fit(group);
   assert.ok(fit.fits);
   stage.world.trouble = "the inventory has been silent for 121 s";
@@ -527,7 +527,7 @@ const soonMs = 60_000;
 /** Reserved for a minute, and in the journal. */
 async function reserved(t: TestContext, world = createWorld()) {
   const stage = await stageOf(t, world);
-  stage.show({ nodes: [pictureNode("a")] });
+  stage.show({ nodes: [snapshotNode("a")] });
   const group = groupOf(sampleUnit({ cpuMilli: 3_000n }));
   const fit = stage.capacity.fit(group);
   assert.ok(fit.fits);
@@ -597,10 +597,10 @@ test("lease closed → a pod that no snapshot counts yet keeps its room until on
   assert.deepEqual([stage.freeCpu(), stage.keeper.book.size], [free, 0]);
   stage.pod("web", leasePod(order, "web", { cpu: "3", version: "13", node: stage.node, leaving: true }));
   assert.equal(stage.freeCpu(), free);
-  stage.show({ nodes: [pictureNode(stage.node, {}, threeCpus), pictureNode(stage.other)], podsVersion: "13" });
+  stage.show({ nodes: [snapshotNode(stage.node, {}, threeCpus), snapshotNode(stage.other)], podsVersion: "13" });
   assert.deepEqual([stage.freeCpu(), stage.keeper.book.awaited], [free, 0]);
   stage.pod("web", undefined);
-  stage.show({ nodes: [pictureNode("a"), pictureNode("b")], podsVersion: "14" });
+  stage.show({ nodes: [snapshotNode("a"), snapshotNode("b")], podsVersion: "14" });
   assert.equal(stage.freeCpu(), 16_000n);
 });
 
@@ -611,7 +611,7 @@ test("a restart finds what was reserved, where it was and what of it runs", asyn
   const size = { cards: [cards("h100", 2n), cards("a100", 2n)], storageClasses: ["beta3"] };
   const taken = { cpuMilli: 1_000n, memoryBytes: gi, gpus: 1n };
   const storage = [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated: 0n } }];
-  first.show({ nodes: [pictureNode("a", size), pictureNode("b", size)], storage, podsVersion: "1" });
+  first.show({ nodes: [snapshotNode("a", size), snapshotNode("b", size)], storage, podsVersion: "1" });
   const unit = sampleUnit({ count: 3, gpus: 1n, models: ["nvidia/model/h100"], volumes: [volume("beta3", 10n * gi)] });
   const reservedNow = reserve(first, order, unit);
   assert.ok(reservedNow.fits);
@@ -619,7 +619,7 @@ test("a restart finds what was reserved, where it was and what of it runs", asyn
   const key = formatBidId(bidOf(order));
   world.leases.set(key, leaseOf(order));
   first.pod("web", leasePod(order, "web", { cpu: "1", gpus: 1, version: "2", node: "a" }));
-  first.show({ nodes: [pictureNode("a", size, taken), pictureNode("b", size)], storage, podsVersion: "2" });
+  first.show({ nodes: [snapshotNode("a", size, taken), snapshotNode("b", size)], storage, podsVersion: "2" });
   const before = first.status();
   await first.stop();
   const again = await openStage(world, { dir });
@@ -631,7 +631,7 @@ test("after a restart what has run for long is counted once, also by an operator
   const world = createWorld();
   const dir = memoryFolder(t);
   const first = await openStage(world, { dir });
-  first.show({ nodes: [pictureNode("a")] });
+  first.show({ nodes: [snapshotNode("a")] });
   const taken = reserve(first, order, sampleUnit({ cpuMilli: 3_000n }));
   assert.ok(taken.fits);
   await first.journal.durable("bid", taken.write);
@@ -644,9 +644,9 @@ test("after a restart what has run for long is counted once, also by an operator
     [reservationLongBoundMs, 5_000n],
   ] as const) {
     await world.clock.advance(agoMs);
-    world.picture = undefined;
+    world.snapshot = undefined;
     const again = await openStage(world, { dir });
-    again.show({ nodes: [pictureNode("a", {}, threeCpus)] });
+    again.show({ nodes: [snapshotNode("a", {}, threeCpus)] });
     assert.equal(again.freeCpu(), free);
     await again.stop();
   }
@@ -656,13 +656,13 @@ test("what is bound now is not taken for long counted by a machine whose time of
   const world = createWorld();
   const stage = await openStage(world, { dir: memoryFolder(t) });
   t.after(() => stage.stop());
-  stage.show({ nodes: [pictureNode("a")] });
+  stage.show({ nodes: [snapshotNode("a")] });
   assert.ok(reserve(stage, order, sampleUnit({ cpuMilli: 3_000n })).fits);
   world.leases.set(formatBidId(bidOf(order)), leaseOf(order));
   const boundAt = new Date(world.clock.now()).toISOString();
   world.clock.jump(3 * 3_600_000);
   stage.pod("web", leasePod(order, "web", { cpu: "3", version: "2", node: "a", boundAt }));
-  assert.equal(stage.freeCpu(), 5_000n, "the picture is from before");
+  assert.equal(stage.freeCpu(), 5_000n, "the snapshot is from before");
 });
 
 test("pod bound just before a restart → counted once, when the snapshot has been current for long enough", async (t) => {
@@ -671,10 +671,10 @@ test("pod bound just before a restart → counted once, when the snapshot has be
   const { owner, dseq, gseq } = bidOf(order);
   const groups = [{ id: { owner, dseq, gseq }, spec: groupOf(sampleUnit({ cpuMilli: 3_000n })) }];
   world.deployments.set(`${owner}/${dseq}`, { groups } as never);
-  // Its status has changed since it was bound, which no picture shows.
+  // Its status has changed since it was bound, which no snapshot shows.
   world.pods.set("web", leasePod(order, "web", { cpu: "3", version: "9", node: "a" }));
   const stage = await stageOf(t, world);
-  stage.show({ nodes: [pictureNode("a", {}, threeCpus)], podsVersion: "2" });
+  stage.show({ nodes: [snapshotNode("a", {}, threeCpus)], podsVersion: "2" });
   assert.equal(stage.freeCpu(), 2_000n);
   await world.clock.advance(reservationSettleMs - 1);
   world.trueAtMs = world.clock.monotonicMs() + 1;
@@ -685,12 +685,12 @@ test("pod bound just before a restart → counted once, when the snapshot has be
 
 test("pod leaves a node that is not for sale → its replica moves at once, before the next snapshot", async (t) => {
   const stage = await stageOf(t);
-  stage.show({ nodes: [pictureNode("a"), pictureNode("b")], podsVersion: "1" });
+  stage.show({ nodes: [snapshotNode("a"), snapshotNode("b")], podsVersion: "1" });
   reserve(stage, order, sampleUnit({ cpuMilli: 3_000n }));
   const running = { cpu: "3", version: "2", node: "a" };
   stage.pod("web", leasePod(order, "web", running));
   // Cordoned, and then drained.
-  stage.show({ nodes: [pictureNode("b")], podsVersion: "2" });
+  stage.show({ nodes: [snapshotNode("b")], podsVersion: "2" });
   assert.equal(stage.freeCpu(), 8_000n);
   stage.pod("web", leasePod(order, "web", { ...running, version: "3", leaving: true }));
   assert.equal(stage.freeCpu(), 5_000n);
@@ -707,7 +707,7 @@ test("what the journal has lost is made again from the chain, with what of it ru
   world.deployments.set(`${owner}/${dseq}`, { groups } as never);
   world.pods.set("web", leasePod(order, "web", { cpu: "3", version: "2", node: "a" }));
   const stage = await stageOf(t, world);
-  stage.show({ nodes: [pictureNode("a", {}, threeCpus), pictureNode("b")], podsVersion: "2" });
+  stage.show({ nodes: [snapshotNode("a", {}, threeCpus), snapshotNode("b")], podsVersion: "2" });
   await world.clock.advance(1_000);
   assert.equal(stage.freeCpu(), 16_000n - 6_000n);
   assert.deepEqual(stage.status().conditions, []);
@@ -722,7 +722,7 @@ function offerOf(unit: ReturnType<typeof sampleUnit>) {
 test("a bid that the journal forgot, or whose row makes no sense, has its capacity again after a start", async (t) => {
   const world = createWorld();
   const unit = sampleUnit({ cpuMilli: 2_000n, count: 2, gpus: 1n, models: ["nvidia/model/h100"] });
-  const nodes = [pictureNode("a", { cards: [cards("h100", 4n)] })];
+  const nodes = [snapshotNode("a", { cards: [cards("h100", 4n)] })];
   for (const dseq of [1, 2]) {
     world.bids.set(formatBidId(bidOf(orderKey(dseq))), openBid(orderKey(dseq), "open", offerOf(unit)));
   }
@@ -760,7 +760,7 @@ test("a bid that is being closed gets no capacity again", async (t) => {
 
 test("what the engine could not write down is released without a trace", async (t) => {
   const stage = await stageOf(t);
-  stage.show({ nodes: [pictureNode("a")] });
+  stage.show({ nodes: [snapshotNode("a")] });
   const taken = reserve(stage, order, sampleUnit({ cpuMilli: 3_000n }));
   assert.ok(taken.fits);
   const written = stage.journal.durable("bid", (tables) => {
@@ -782,7 +782,7 @@ test("addresses are free by what the IP operator says, less those that are promi
     portsOf: async () => ofLease.map((each) => ({ ...port, ...each })),
   };
   const stage = await stageOf(t, world);
-  stage.show({ nodes: [pictureNode("a")] });
+  stage.show({ nodes: [snapshotNode("a")] });
   const withIps = (...numbers: number[]) => ({
     ...sampleUnit(),
     endpoints: numbers.map((sequenceNumber) => ({ kind: "leased-ip", sequenceNumber }) as const),
@@ -807,7 +807,7 @@ test("an address that a running lease has lost is promised to it still", async (
   let has: (typeof port)[] = [];
   world.ipOperator = { usage: async () => ({ total: 1n, inUse: BigInt(has.length) }), portsOf: async () => has };
   const stage = await stageOf(t, world);
-  stage.show({ nodes: [pictureNode("a")] });
+  stage.show({ nodes: [snapshotNode("a")] });
   const unit = { ...sampleUnit(), endpoints: [{ kind: "leased-ip", sequenceNumber: 1 } as const] };
   const left = () => /and (\d+) are free/.exec(stage.capacity.addressesFor(groupOf(unit)).reason)?.[1];
   assert.ok(reserve(stage, order, unit).fits);
@@ -830,7 +830,7 @@ test("endpoints that share the address of their owner are one, promised and had"
   let has: (typeof port)[] = [];
   world.ipOperator = { usage: async () => ({ total: 2n, inUse: BigInt(has.length) }), portsOf: async () => has };
   const stage = await stageOf(t, world);
-  stage.show({ nodes: [pictureNode("a")] });
+  stage.show({ nodes: [snapshotNode("a")] });
   const endpoints = [1, 2, 3].map((sequenceNumber) => ({ kind: "leased-ip", sequenceNumber }) as const);
   const answer = () => stage.capacity.addressesFor(groupOf({ ...sampleUnit(), endpoints }));
   const one = { yes: true, reason: "it asks for 1 IP address, and 1 are free" };
