@@ -72,7 +72,7 @@ test("the Go provider's operator, which reports no versions, is followed", async
     memoryBytes: { allocatable: 274_877_906_944n, allocated: 1_130n * 1024n ** 2n },
     ephemeralBytes: { allocatable: 1_099_511_627_776n, allocated: 48n * 1024n ** 2n },
     gpus: { allocatable: 8n, allocated: 2n },
-    cards: [{ card: { vendor: "nvidia", model: "a100", memoryGi: 80n, interface: "sxm" }, count: 8n }],
+    gpuCounts: [{ gpu: { vendor: "nvidia", model: "a100", memoryGi: 80n, interface: "sxm" }, count: 8n }],
     volumes: { allocatable: "unlimited", allocated: 0n },
     storageClasses: ["beta3"],
   });

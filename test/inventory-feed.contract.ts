@@ -82,7 +82,7 @@ export function checkFeed(contract: FeedContract): void {
       memoryBytes: { allocatable: 1_000_000_001n, allocated: 5_000_000_000n },
       ephemeralBytes: { allocatable: 475_899_064_320n, allocated: 10n * 1024n ** 3n },
       gpus: { allocatable: 4n, allocated: 1n },
-      cards: [{ card: { vendor: "nvidia", model: "rtx4090", memoryGi: 24n, interface: "pcie" }, count: 8n }],
+      gpuCounts: [{ gpu: { vendor: "nvidia", model: "rtx4090", memoryGi: 24n, interface: "pcie" }, count: 8n }],
       volumes: { allocatable: 25n, allocated: 3n },
       storageClasses: ["beta2"],
     });

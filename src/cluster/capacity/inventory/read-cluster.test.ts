@@ -196,7 +196,7 @@ test("recorded messages of the Go provider's operator are read", () => {
     [1_894n, 25_169_936_384n - 176n * 2n ** 20n, 267_847_642_337n - 48n * 2n ** 20n, []],
   );
   assert.deepEqual(room.get("gpu-fake")?.gpuCounts, [
-    { card: { vendor: "nvidia", model: "a100", memoryGi: 80n, interface: "sxm" }, count: 8n },
+    { gpu: { vendor: "nvidia", model: "a100", memoryGi: 80n, interface: "sxm" }, count: 8n },
   ]);
   assert.equal(room.get("gpu-amd")?.gpuCounts[0]?.gpu.vendor, "amd");
 });
