@@ -129,7 +129,7 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
     await stage.meanwhile(reconcileEveryMs);
     await serves("AkashProviderDrift", /^akash_provider_drift\{kind="namespace-unknown"\} 1$/m);
 
-    stage.cluster.faults.refuse({ status: 403, path: "/deployments/", times: Number.POSITIVE_INFINITY });
+    stage.cluster.faults.reject({ status: 403, path: "/deployments/", times: Number.POSITIVE_INFINITY });
     const forbidden = createTenant(stage, 4n);
     await forbidden.post(cell());
     await forbidden.takeBid();
@@ -144,7 +144,7 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
     await serves("AkashProviderKeyUsedElsewhere", /^akash_provider_key_used_elsewhere 1$/m);
     await createTenant(stage, 5n).post(shop());
     await serves("AkashProviderNoBids", /^akash_provider_bidengine_matching_orders 1$/m);
-    stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+    stage.cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
     stage.cluster.faults.cutWatches();
     await serves("AkashProviderLeasesUnknown", /^akash_provider_leases_known 0$/m);
     if (node) node.hangs = (method) => method.startsWith("broadcast");

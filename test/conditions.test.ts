@@ -23,7 +23,7 @@ import { createTenant, type Tenant } from "./lease-tenant.ts";
 const always = Number.POSITIVE_INFINITY;
 const clear = ({ stage }: World) => stage.cluster.faults.clear();
 const apiAway = ({ stage: { cluster } }: World) => {
-  cluster.faults.refuse({ status: 503, times: always });
+  cluster.faults.reject({ status: 503, times: always });
   cluster.faults.cutWatches();
 };
 const nodeAnswers = ({ node }: World) => {
@@ -82,7 +82,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
   Standby: {
     given: { exclusive: true },
-    cause: ({ stage }) => stage.cluster.faults.refuse({ status: 503, path: "/leases/", times: always }),
+    cause: ({ stage }) => stage.cluster.faults.reject({ status: 503, path: "/leases/", times: always }),
     cure: clear,
   },
   NotExclusive: {
@@ -216,14 +216,14 @@ const rows: Readonly<Record<string, Row>> = {
       const tenant = tenantOf(world);
       await tenant.post(shop());
       await tenant.takeBid();
-      world.stage.cluster.faults.refuse({ status: 422, verb: "patch", kind: kinds.statefulSet });
+      world.stage.cluster.faults.reject({ status: 422, verb: "patch", kind: kinds.statefulSet });
       await tenant.sendManifest(shop());
     },
     cure: (world) => tenantOf(world).update(shop({ page: images.newPage })),
   },
   LeaseFailing: {
     cause: async (world) => {
-      world.stage.cluster.faults.refuse({ status: 403, path: "/deployments/", times: always });
+      world.stage.cluster.faults.reject({ status: 403, path: "/deployments/", times: always });
       await leased(world);
     },
     cure: clear,
@@ -287,7 +287,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
   ReconcileSkipped: {
     cause: async (world) => {
-      world.stage.cluster.faults.refuse({ status: 503, verb: "list", times: always });
+      world.stage.cluster.faults.reject({ status: 503, verb: "list", times: always });
       await world.stage.meanwhile(reconcileEveryMs);
     },
     cure: async (world) => {

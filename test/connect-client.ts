@@ -1,5 +1,5 @@
 /**
- * A client of @connectrpc/connect that knows nothing of us beforehand: as grpcurl does, it asks by reflection what there is, and
+ * A client of @connectrpc/connect that knows nothing of us beforehand: as grpcurl does, it requests by reflection what there is, and
  * has its services and messages from the answer.
  */
 import assert from "node:assert/strict";
@@ -31,8 +31,8 @@ interface Reflected {
 /** The services that a server says it has, and what they are made of. */
 export async function reflect(owner: Owner, { grpcPort }: Connecting, version = "v1"): Promise<Reflected> {
   const client = openGrpcClient(owner, `https://127.0.0.1:${grpcPort}`, { rejectUnauthorized: false });
-  const ask = async (asked: { symbol?: string; list?: string }) => {
-    const bytes = request.encode({ host: "", symbol: asked.symbol, list: asked.list });
+  const ask = async (requested: { symbol?: string; list?: string }) => {
+    const bytes = request.encode({ host: "", symbol: requested.symbol, list: requested.list });
     const reply = await client.call(`/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`, bytes);
     assert.equal(reply.status, 0, reply.words);
     return response.decode(reply.message);
@@ -54,7 +54,7 @@ type Methods = Record<string, (request: object, options?: CallOptions) => unknow
 /** Calls methods by their names, like "ServiceStatus"; messages are JSON here, as a person would write and read them. */
 export function connectTo({ grpcPort, authorization, certificate }: Connecting, { registry }: Reflected, name: string) {
   const service = registry.getService(name);
-  assert.ok(service, `${name} is told of by reflection`);
+  assert.ok(service, `${name} is reported of by reflection`);
   const transport = createGrpcTransport({
     baseUrl: `https://127.0.0.1:${grpcPort}`,
     nodeOptions: { rejectUnauthorized: false, ...certificate },
@@ -78,8 +78,8 @@ export function connectTo({ grpcPort, authorization, certificate }: Connecting, 
     },
     async *stream(method: string, request: Json = {}, signal?: AbortSignal): AsyncGenerator<Json> {
       const { call, message, shown, isConversation } = prepare(method, request);
-      const asked = isConversation ? once(message) : message;
-      const answers = call?.(asked, { headers, ...(signal && { signal }) }) as AsyncIterable<unknown>;
+      const requested = isConversation ? once(message) : message;
+      const answers = call?.(requested, { headers, ...(signal && { signal }) }) as AsyncIterable<unknown>;
       for await (const answer of answers) yield shown(answer) as Json;
     },
   };

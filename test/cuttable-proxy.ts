@@ -12,7 +12,7 @@ export interface CuttableProxy {
   cut(): void;
   /** Cuts every connection once this many more bytes came from the server. */
   cutAfter(bytes: number): void;
-  /** Nothing comes through the connections there are, and nobody is told: not even when all others are cut. */
+  /** Nothing comes through the connections there are, and none is reported: not even when all others are cut. */
   mute(): void;
 }
 

@@ -12,7 +12,7 @@ import { readManifestResource } from "../src/kube/objects/read-manifest-resource
 import { parseLeaseId } from "../src/market/ids.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import type { KubeContract, KubeStage } from "./kube.contract.ts";
-import { refusal } from "./kube-objects.ts";
+import { rejection } from "./kube-objects.ts";
 import { recordedLeases } from "./recorded-leases.ts";
 
 const owner = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr";
@@ -34,7 +34,7 @@ export function checkDefinitions({ name, skip, open }: KubeContract): void {
       const { kube, namespace } = await installed(t, open);
       for (const kind of customKinds) {
         await kube.list(kind, { namespace });
-        await refusal(kube.list({ ...kind, version: "v2beta1" }, { namespace }), "AKP_KUBE_KIND_MISSING");
+        await rejection(kube.list({ ...kind, version: "v2beta1" }, { namespace }), "AKP_KUBE_KIND_MISSING");
       }
     });
 

@@ -53,7 +53,7 @@ test("what was asked of the network's gateway about events gets its frames, or l
   await replay.play(/^(list|image cannot|follow, (client|service|pings))/);
   await replay.play(/^follow, then the deployment is closed$/);
   await replay.play(/^events, closed, namespace gone$/);
-  stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+  stage.cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
   stage.cluster.faults.cutWatches();
   await replay.play(/^API server unreachable/);
   stage.cluster.faults.clear();

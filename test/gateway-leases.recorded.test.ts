@@ -163,7 +163,7 @@ test("what was asked of the network's gateway about manifests and leases gets it
   // As for a moment after a PUT: there is a manifest, and nothing of it runs.
   await play("nothing runs", /^persistent storage, .* 1$/);
 
-  stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+  stage.cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
   stage.cluster.faults.cutWatches();
   await play("no API server", /^API server unreachable/);
   stage.cluster.faults.clear();

@@ -155,7 +155,7 @@ test("a tenant's day with leases", async (t) => {
   await t.test("what the cluster will not have is told its tenant", async () => {
     const other = shop({ host: "other.example.com" });
     await tenant.lease(9n, other);
-    cluster.faults.refuse({ status: 422, verb: "patch", kind: kinds.statefulSet });
+    cluster.faults.reject({ status: 422, verb: "patch", kind: kinds.statefulSet });
     assert.deepEqual(await send(9, JSON.stringify(other.manifest)), [200, ""]);
     const refusal = /^kube: no deployments for lease: the manifest was refused: Kubernetes refused to apply .+\n$/;
     await eventually("a reason", async () => refusal.test((await status(9))[1]));
@@ -185,7 +185,7 @@ test("a tenant's day with leases", async (t) => {
       assert.equal((await status(10))[0], 200);
       assert.equal((await as("GET", "/lease/10/1/1/manifest"))[0], 200);
       assert.deepEqual(await send(10, JSON.stringify(cell().manifest)), [200, ""]);
-      cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+      cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
       cluster.faults.cutWatches();
       const reason = /^what our leases have in the cluster is not known right now: .+\n$/;
       await eventually("trouble", async () => (await status(10))[0] === 503);

@@ -166,7 +166,7 @@ test("what was asked of the network's gateway about logs is streamed as it was, 
   await deploy(one, 4_100_010n, services("db"), { db: ready });
   await play([/^persistent storage: logs$/], (path) => path.replace("4100007", "4100010"));
 
-  stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+  stage.cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
   stage.cluster.faults.cutWatches();
   await eventually("trouble", async () => (await stage.services.cluster)?.view.workloads.trouble !== undefined);
   await play([/^API server unreachable/]);

@@ -164,7 +164,7 @@ test("host names and endpoints move between leases of one owner", async (t) => {
   });
 
   await t.test("an API server that is away is told with 503 and the reason", async () => {
-    stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+    stage.cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
     stage.cluster.faults.cutWatches();
     const body = JSON.stringify({
       hostnames_to_migrate: ["a1.rec.test"],

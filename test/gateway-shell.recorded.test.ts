@@ -245,7 +245,7 @@ test("what was asked of the network's gateway about shells gets its frames, or l
   await Promise.all(recordings.take(/then the deployment is closed/).map(playOne));
   await eventually("the end", () => !stage.cluster.server.get(kinds.namespace, { name: namespaceOf(two, 4_100_103n) }));
   await play(/namespace gone$/);
-  stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+  stage.cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
   stage.cluster.faults.cutWatches();
   await play(/^API server unreachable/);
   stage.cluster.faults.clear();

@@ -45,7 +45,7 @@ test("leases, promises and what is free show within a second, and stay shown wit
     await sleep(stage.clock, 1_000);
     assert.equal(shown().cluster.inventory.pending.length, 1, "a bid is a promise");
 
-    stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+    stage.cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
     stage.cluster.faults.cutWatches();
     rpc.hangs = () => true;
     await sleep(stage.clock, 300_000);

@@ -54,7 +54,7 @@ export function openGrpcClient(owner: Owner, url: string, options: SecureClientS
         resolve({ headers: head, trailers, messages, message, status: Number(from["grpc-status"]), words });
       });
     });
-    // Whoever does not look at the end of a call does not have to.
+    // A caller that does not look at the end of a call does not have to.
     ended.catch(() => undefined);
     if (body) stream.end(body);
     return { stream, messages, ended };

@@ -40,7 +40,7 @@ async function start(owner: Owner, { page, runtimeClass }: Options = {}) {
 test("start, lost cluster, recovery and end of a lease are each reported once", async (t) => {
   const { stage, lease, life, told, state } = await start(t);
   await stage.until("healthy", () => state() === "healthy");
-  stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+  stage.cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
   stage.cluster.faults.cutWatches();
   await stage.until("unknown", () => state() === "unknown");
   stage.cluster.faults.clear();
@@ -74,7 +74,7 @@ test("what alarms goes on alarming while the cluster is away, and nothing begins
     await stage.clock.advance(20_000);
     const alarms = () => [...(life.health?.alarms() ?? [])].length;
     assert.equal(alarms(), alarming);
-    stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+    stage.cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
     stage.cluster.faults.cutWatches();
     await stage.until("unknown", () => state() === "unknown");
     await stage.clock.advance(2 * healthStartingMs);

@@ -167,7 +167,7 @@ quickTest(
       assert.deepEqual(endings(life), [], what);
     }
     const refuseAll = () => {
-      faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+      faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
       faults.cutWatches();
     };
     await without("no server", refuseAll, faults.clear);
@@ -197,7 +197,7 @@ quickTest("watches that turn out to be dead take back what was counted by them",
   await pass(60_000);
   const before = life.health?.unhealthy(key)?.observedMs ?? 0;
   stage.cluster.faults.silenceWatches();
-  stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+  stage.cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
   await pass(longMs);
   assert.ok((life.health?.unhealthy(key)?.observedMs ?? 0) - before <= healthCheckMs);
 });
@@ -207,7 +207,7 @@ quickTest(
   async (t) => {
     const { life, stage, pass, endings } = await start(t);
     for (const verb of ["create", "patch", "update", "delete"] as const) {
-      stage.cluster.faults.refuse({ status: 500, verb, times: Number.POSITIVE_INFINITY });
+      stage.cluster.faults.reject({ status: 500, verb, times: Number.POSITIVE_INFINITY });
     }
     await pass(longMs);
     assert.deepEqual(endings(life), []);

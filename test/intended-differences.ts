@@ -71,7 +71,7 @@ export const intended: readonly IntendedDifference[] = [
     ),
   },
   {
-    why: "a card of the memory and interface that was ordered, not any of that model",
+    why: "a GPU of the memory and interface that was ordered, not any of that model",
     kind: workload,
     at: new RegExp(
       `^${expression}\\[akash\\.network/capabilities\\.gpu\\.[^\\]]*\\.(ram|interface)\\.[a-zA-Z0-9]+\\]$`,
@@ -117,7 +117,7 @@ export const intended: readonly IntendedDifference[] = [
     only: onlyOurs,
   },
   {
-    why: "what nothing asks for any more is removed",
+    why: "what nothing requests any more is removed",
     kind: /^(Service|NetworkPolicy|Secret)$/,
     at: wholeObject,
     only: onlyRecorded,

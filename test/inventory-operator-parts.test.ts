@@ -75,7 +75,7 @@ test("a snapshot reports an unreachable storage backend without any other change
   const stale = () => operator.inventory?.storage[0]?.conditions.filter(({ type }) => type === "Stale") ?? [];
   assert.equal(operator.inventory?.storage[0]?.replicas, 3);
   assert.deepEqual(stale(), []);
-  cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY, kind: storageKinds.longhornSetting });
+  cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY, kind: storageKinds.longhornSetting });
   cluster.faults.cutWatches();
   await clock.advance(2 * inventoryStaleCheckMs);
   assert.match(stale()[0]?.message ?? "", /^the settings of Longhorn may be out of date/);

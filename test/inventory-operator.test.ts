@@ -134,7 +134,7 @@ test("changed or removed labels of ours are restored, foreign ones left alone", 
 test("while the API server is unreachable the last snapshot stays, with its age and the reason", async (t) => {
   const { cluster, clock, operator, node, until } = await stage(t);
   await until("hardware", () => node("one")?.hardware && node("two")?.hardware);
-  cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+  cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
   cluster.faults.cutWatches();
   await clock.advance(400_000);
   assert.equal(operator.inventory?.nodes.length, 2);

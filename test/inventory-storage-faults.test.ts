@@ -48,7 +48,7 @@ test("a class whose backend is unreachable is stale and keeps its amounts; other
     ["beta2", storageKinds.longhornVolume, "the volumes of Longhorn"],
   ] as const;
   for (const [name, kind, what] of cases) {
-    faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY, kind });
+    faults.reject({ status: 503, times: Number.POSITIVE_INFINITY, kind });
     faults.cutWatches();
     // The cut hits all watches; the others go on at once.
     await until(() => storage.stale.length === 1);

@@ -156,13 +156,13 @@ test("a renamed service keeps its address while the new Service is rejected, up 
     await stage.settled();
   }
   const refused = { status: 403, kind: kinds.service, verb: "patch", path: "api-ip-80-tcp" } as const;
-  stage.cluster.faults.refuse({ ...refused, times: 2 });
+  stage.cluster.faults.reject({ ...refused, times: 2 });
   stage.declare(ann, { service: "api" });
   await stage.settled(1_000);
   assert.deepEqual(stage.shown(), ["blue TCP 80 → web:8080 of 1 at 172.30.0.200"]);
   await stage.settled(60_000);
   assert.deepEqual(stage.shown(), ["blue TCP 80 → api:8080 of 1 at 172.30.0.200"]);
-  stage.cluster.faults.refuse({ ...refused, path: "new-ip-80-tcp", times: Number.POSITIVE_INFINITY });
+  stage.cluster.faults.reject({ ...refused, path: "new-ip-80-tcp", times: Number.POSITIVE_INFINITY });
   stage.declare(ann, { service: "new" });
   await stage.settled(60_000);
   assert.deepEqual(stage.shown(), ["blue TCP 80 → api:8080 of 1 at 172.30.0.200"]);

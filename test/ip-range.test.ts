@@ -88,7 +88,7 @@ test("a range that overlaps with a foreign pool assigns nothing until the overla
 
 test("a pool rejected by MetalLB's webhook is reported and retried", async (t) => {
   const stage = await openIpStage(t, { pool: "", ranges });
-  stage.cluster.faults.refuse({ status: 403, kind: kinds.ipAddressPool, verb: "patch", times: 20 });
+  stage.cluster.faults.reject({ status: 403, kind: kinds.ipAddressPool, verb: "patch", times: 20 });
   stage.declare(ann);
   await stage.settled(4_000);
   assert.equal(stage.operator.conditions[0]?.type, "Failed");

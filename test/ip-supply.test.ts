@@ -169,7 +169,7 @@ test("a silent MetalLB stays no capacity for a while after the lease that waited
 
 test("an operator that may not list pods counts addresses and reports the missing permission", async (t) => {
   const stage = await openIpStage(t, { pool: "172.30.0.200/30" });
-  stage.cluster.faults.refuse({ status: 403, verb: "list", kind: kinds.pod, times: Number.POSITIVE_INFINITY });
+  stage.cluster.faults.reject({ status: 403, verb: "list", kind: kinds.pod, times: Number.POSITIVE_INFINITY });
   await stage.restart();
   await stage.settled();
   assert.equal(stage.operator.usage.free, 4n);

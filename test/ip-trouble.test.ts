@@ -62,7 +62,7 @@ test("a Service that cannot be deleted does not block removal of others, and onl
   for (const externalPort of [443, 444]) stage.declare(annToo, { externalPort });
   await stage.settled();
   const path = leaseNamespace(ann);
-  stage.cluster.faults.refuse({ status: 403, kind: kinds.service, verb: "delete", path, times: 60 });
+  stage.cluster.faults.reject({ status: 403, kind: kinds.service, verb: "delete", path, times: 60 });
   stage.withdraw(ann, { externalPort: 80 });
   stage.withdraw(annToo, { externalPort: 443 });
   await stage.settled(minute);

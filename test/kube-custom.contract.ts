@@ -9,17 +9,17 @@ import { ProviderError } from "../src/runtime/errors.ts";
 import { eventually } from "./eventually.ts";
 import type { OpenKube } from "./kube.contract.ts";
 import { applyWhenServed, define, definitionOf, ownKind } from "./kube-definition.ts";
-import { clusterMs, refusal } from "./kube-objects.ts";
+import { clusterMs, rejection } from "./kube-objects.ts";
 
 export function checkCustomResources(open: OpenKube): void {
-  test("an object that is not there is undefined, one of a kind that nobody defined is an error that names it", async (t) => {
+  test("an object that is not there is undefined, one of a kind that no one defined is an error that names it", async (t) => {
     const { kube, namespace } = await open(t);
-    assert.equal(await kube.get(kinds.configMap, { namespace, name: "nobody" }), undefined);
+    assert.equal(await kube.get(kinds.configMap, { namespace, name: "missing" }), undefined);
     const unknown = { group: "nowhere.example", version: "v1", kind: "Thing", plural: "things", namespaced: true };
-    const error = await refusal(kube.get(unknown, { namespace, name: "nobody" }), "AKP_KUBE_KIND_MISSING");
+    const error = await rejection(kube.get(unknown, { namespace, name: "missing" }), "AKP_KUBE_KIND_MISSING");
     assert.match(error.message, /things\.nowhere\.example/);
     // The group is known, but it has no such kind.
-    await refusal(kube.list({ ...unknown, group: "apps" }, { namespace }), "AKP_KUBE_KIND_MISSING");
+    await rejection(kube.list({ ...unknown, group: "apps" }, { namespace }), "AKP_KUBE_KIND_MISSING");
   });
 
   test("its definition says which fields there are, what they are by default, and how lists are merged", async (t) => {
@@ -47,10 +47,10 @@ export function checkCustomResources(open: OpenKube): void {
     const at = { namespace, name: "one" };
     const spec = { plain: [{ name: "a" }], keyed: [{ name: "a", n: 1 }] };
     await applyWhenServed(kube, kind, { metadata: at, spec });
-    const other = connect("somebody");
+    const other = connect("other-manager");
     await other.apply(kind, { metadata: at, spec: { keyed: [{ name: "b", n: 2 }] } });
     const conflict = other.apply(kind, { metadata: at, spec: { plain: [{ name: "b" }] } });
-    await refusal(conflict, "AKP_KUBE_OWNED");
+    await rejection(conflict, "AKP_KUBE_OWNED");
     const keyed = [...spec.keyed, { name: "b", n: 2 }];
     const object = await kube.get(kind, at);
     assert.deepEqual(object?.["spec"], { size: 3, plain: [{ name: "a" }], keyed });
@@ -78,7 +78,7 @@ export function checkCustomResources(open: OpenKube): void {
     const at = { namespace, name: "one" };
     await applyWhenServed(kube, kind, { metadata: at, spec: {} });
     const other = kube.delete(kinds.customResourceDefinition, { name: resourceOf(kind) }, { uid: randomUUID() });
-    await refusal(other, "AKP_KUBE_OTHER_UID");
+    await rejection(other, "AKP_KUBE_OTHER_UID");
     assert.ok(await kube.get(kind, at));
     const definition = await definitionNow(kube, kind);
     assert.equal(definition?.metadata.deletionTimestamp, undefined);
@@ -101,11 +101,11 @@ export function checkCustomResources(open: OpenKube): void {
     await first[Symbol.asyncDispose]();
     const isTold = () => ProviderError.is(cache.error, "AKP_KUBE_KIND_MISSING");
     // Long before the watch would have come to its own end.
-    await eventually("the trouble", isTold, kubeWatchLeastMs / 2);
+    await eventually("the error", isTold, kubeWatchLeastMs / 2);
     assert.equal(cache.size, 0);
   });
 
-  test("the server says which kinds it offers, and what somebody defines is among them soon after", async (t) => {
+  test("the server says which kinds it offers, and what another client defines is among them soon after", async (t) => {
     const { kube, connect } = await open(t);
     assert.equal(await kube.serves(kinds.pod), true);
     assert.equal(await kube.serves(kinds.deployment), true);
@@ -113,7 +113,7 @@ export function checkCustomResources(open: OpenKube): void {
     const kind = ownKind();
     assert.equal(await kube.serves(kind), false);
     await using _ = await define(kube, kind);
-    // One that was not there a moment ago is asked for again later; others have not asked yet.
+    // One that was not there a moment ago is requested again later; others have not requested yet.
     await eventually("the kind", () => connect(kube.fieldManager).serves(kind), clusterMs);
   });
 
@@ -132,7 +132,7 @@ export function checkCustomResources(open: OpenKube): void {
     const isMarked = async () => (await kube.get(kind, held))?.metadata.deletionTimestamp;
     await eventually("the mark on what is held", isMarked, clusterMs);
     for (const write of [kube.create, kube.apply]) {
-      const error = await refusal(write(kind, { metadata: { namespace, name: "late" } }), "AKP_KUBE_FORBIDDEN");
+      const error = await rejection(write(kind, { metadata: { namespace, name: "late" } }), "AKP_KUBE_FORBIDDEN");
       assert.match(error.message, /create not allowed while custom resource definition is terminating/);
     }
     const going = await definitionNow(kube, kind);

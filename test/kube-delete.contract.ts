@@ -8,7 +8,7 @@ import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { InvariantError } from "../src/runtime/invariant.ts";
 import { eventually } from "./eventually.ts";
 import type { OpenKube } from "./kube.contract.ts";
-import { clusterMs, configMap, deployment, follow, ownName, pickUid, refusal } from "./kube-objects.ts";
+import { clusterMs, configMap, deployment, follow, ownName, pickUid, rejection } from "./kube-objects.ts";
 
 export function checkDeletion(open: OpenKube): void {
   test("only the very object that was looked at is deleted", async (t) => {
@@ -17,8 +17,8 @@ export function checkDeletion(open: OpenKube): void {
     const first = await kube.create(kinds.configMap, configMap(namespace, "one", {}));
     await kube.delete(kinds.configMap, at, { ...pickUid(first) });
     const second = await kube.create(kinds.configMap, configMap(namespace, "one", {}));
-    await refusal(kube.delete(kinds.configMap, at, pickUid(first)), "AKP_KUBE_OTHER_UID");
-    await refusal(kube.delete(kinds.configMap, at, { resourceVersion: "1" }), "AKP_KUBE_CONFLICT");
+    await rejection(kube.delete(kinds.configMap, at, pickUid(first)), "AKP_KUBE_OTHER_UID");
+    await rejection(kube.delete(kinds.configMap, at, { resourceVersion: "1" }), "AKP_KUBE_CONFLICT");
     assert.equal(await kube.delete(kinds.configMap, at, pickUid(second)), true);
     assert.equal(await kube.delete(kinds.configMap, at), false);
   });
@@ -34,7 +34,7 @@ export function checkDeletion(open: OpenKube): void {
     // Again is no fault, and changes nothing.
     assert.equal(await kube.delete(kinds.configMap, at), true);
     const more = held(namespace, "held", ["example.com/hold", "example.com/more"]);
-    await refusal(kube.apply(kinds.configMap, more), "AKP_KUBE_REFUSED");
+    await rejection(kube.apply(kinds.configMap, more), "AKP_KUBE_REFUSED");
     await kube.apply(kinds.configMap, held(namespace, "held", []));
     assert.equal(await kube.get(kinds.configMap, at), undefined);
     await eventually("its end", () => changes.includes("deleted held 1"));
@@ -73,10 +73,10 @@ export function checkDeletion(open: OpenKube): void {
     await kube.create(kinds.deployment, { ...web, metadata: { ...web.metadata, finalizers: ["example.com/hold"] } });
     await kube.create(kinds.secret, { metadata: { namespace, name: "free" } });
     await assert.rejects(kube.delete(kinds.namespace, { name: namespace }), InvariantError);
-    await refusal(kube.delete(kinds.namespace, { name: namespace }, { uid: randomUUID() }), "AKP_KUBE_OTHER_UID");
+    await rejection(kube.delete(kinds.namespace, { name: namespace }, { uid: randomUUID() }), "AKP_KUBE_OTHER_UID");
     assert.equal(await kube.delete(kinds.namespace, { name: namespace }, pickUid(made)), true);
-    const refused = kube.create(kinds.configMap, configMap(namespace, "late", {}));
-    assert.match((await refusal(refused, "AKP_KUBE_TERMINATING")).message, /being terminated/);
+    const rejected = kube.create(kinds.configMap, configMap(namespace, "late", {}));
+    assert.match((await rejection(rejected, "AKP_KUBE_TERMINATING")).message, /being terminated/);
     const secret = () => kube.get(kinds.secret, { namespace, name: "free" });
     await eventually("the end of what is free", async () => (await secret()) === undefined, clusterMs);
     const object = await kube.get(kinds.namespace, { name: namespace });

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
 import { ownedFields } from "../src/kube/owned-fields.ts";
 import type { OpenKube } from "./kube.contract.ts";
-import { configMap, deployment, refusal } from "./kube-objects.ts";
+import { configMap, deployment, rejection } from "./kube-objects.ts";
 
 const dryRun = true;
 
@@ -26,15 +26,15 @@ export function checkDryRuns(open: OpenKube): void {
     assert.equal(kube.counts.applied, 1, "the one that was real");
   });
 
-  test("an apply that is only tried is refused as the write would be", async (t) => {
+  test("an apply that is only tried is rejected as the write would be", async (t) => {
     const { kube, connect, namespace } = await open(t);
     const web = deployment(namespace, "web", "one", 0);
     const spec = { ...(web["spec"] as object), selector: { matchLabels: { app: "other" } } };
-    await refusal(kube.apply(kinds.deployment, { ...web, spec }, { dryRun }), "AKP_KUBE_REFUSED");
-    await connect("somebody").apply(kinds.configMap, configMap(namespace, "map", { v: "theirs" }));
-    await refusal(kube.apply(kinds.configMap, configMap(namespace, "map", { v: "A" }), { dryRun }), "AKP_KUBE_OWNED");
+    await rejection(kube.apply(kinds.deployment, { ...web, spec }, { dryRun }), "AKP_KUBE_REFUSED");
+    await connect("other-manager").apply(kinds.configMap, configMap(namespace, "map", { v: "theirs" }));
+    await rejection(kube.apply(kinds.configMap, configMap(namespace, "map", { v: "A" }), { dryRun }), "AKP_KUBE_OWNED");
     const nowhere = configMap("no-such-namespace", "map", {});
-    await refusal(kube.apply(kinds.configMap, nowhere, { dryRun, live: null }), "AKP_KUBE_NOT_FOUND");
+    await rejection(kube.apply(kinds.configMap, nowhere, { dryRun, live: null }), "AKP_KUBE_NOT_FOUND");
   });
 
   test("what is as desired is not even tried, and what was tried is written all the same", async (t) => {
@@ -59,9 +59,9 @@ export function checkDryRuns(open: OpenKube): void {
     assert.deepEqual(tried["data"], { v: "A" });
     assert.equal(await kube.delete(kinds.configMap, at, { dryRun }), false);
     const made = await kube.create(kinds.configMap, configMap(namespace, "map", { v: "A" }));
-    await refusal(kube.create(kinds.configMap, configMap(namespace, "map", {}), { dryRun }), "AKP_KUBE_EXISTS");
+    await rejection(kube.create(kinds.configMap, configMap(namespace, "map", {}), { dryRun }), "AKP_KUBE_EXISTS");
     assert.equal(await kube.delete(kinds.configMap, at, { dryRun }), true);
-    await refusal(kube.delete(kinds.configMap, at, { dryRun, uid: randomUUID() }), "AKP_KUBE_OTHER_UID");
+    await rejection(kube.delete(kinds.configMap, at, { dryRun, uid: randomUUID() }), "AKP_KUBE_OTHER_UID");
     assert.deepEqual(await kube.get(kinds.configMap, at), made);
   });
 }

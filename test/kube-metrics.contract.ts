@@ -4,7 +4,7 @@ import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { parseQuantity } from "../src/market/quantity.ts";
 import { eventually } from "./eventually.ts";
-import { refusal } from "./kube-objects.ts";
+import { rejection } from "./kube-objects.ts";
 
 interface MeasuredPod {
   readonly namespace: string;
@@ -29,11 +29,11 @@ export async function checkMetrics(kube: Kube, { namespace, name, labelSelector 
     for (const amount of Object.values(usage ?? {})) assert.ok(parseQuantity(amount).nano > 0n, amount);
   }
   assert.ok((await kube.list(podMetrics)).length > 1);
-  assert.equal(await kube.get(podMetrics, { namespace, name: "nobody" }), undefined);
+  assert.equal(await kube.get(podMetrics, { namespace, name: "missing" }), undefined);
   const [node] = await kube.list(nodeMetrics);
   assert.deepEqual(Object.keys((node?.["usage"] as object) ?? {}).sort(), ["cpu", "memory"]);
   assert.equal(await kube.serves(podMetrics), true);
-  await refusal(kube.delete(podMetrics, { namespace, name }), "AKP_KUBE_REFUSED");
+  await rejection(kube.delete(podMetrics, { namespace, name }), "AKP_KUBE_REFUSED");
   const cache = kube.watch({ kind: podMetrics, namespace, project: () => undefined });
   await eventually("that it cannot be watched", () => cache.error !== undefined);
   await cache.close();

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
 import type { KubeObject } from "../src/kube/kube.ts";
 import type { OpenKube } from "./kube.contract.ts";
-import { configMap, deployment, refusal } from "./kube-objects.ts";
+import { configMap, deployment, rejection } from "./kube-objects.ts";
 
 export function checkObjects(open: OpenKube): void {
   test("an object gets an identity that it keeps, and a version that changes with it", async (t) => {
@@ -83,17 +83,17 @@ export function checkObjects(open: OpenKube): void {
   test("the status is written through its own address only, and nothing else is written there", async (t) => {
     const { kube, namespace } = await open(t);
     const at = { namespace, name: "web" };
-    const told = { loadBalancer: { ingress: [{ ip: "192.0.2.1" }] } };
+    const reported = { loadBalancer: { ingress: [{ ip: "192.0.2.1" }] } };
     const backend = { service: { name: "web", port: { number: 80 } } };
-    const ingress = { metadata: at, spec: { ingressClassName: "nobody", defaultBackend: backend } };
-    await kube.apply(kinds.ingress, { ...ingress, status: told });
+    const ingress = { metadata: at, spec: { ingressClassName: "missing", defaultBackend: backend } };
+    await kube.apply(kinds.ingress, { ...ingress, status: reported });
     const status = async () => (await kube.get(kinds.ingress, at))?.["status"];
     assert.deepEqual(await status(), { loadBalancer: {} });
-    await kube.apply(kinds.ingress, { metadata: at, status: told }, { subresource: "status" });
-    assert.deepEqual(await status(), told);
+    await kube.apply(kinds.ingress, { metadata: at, status: reported }, { subresource: "status" });
+    assert.deepEqual(await status(), reported);
     assert.equal((await kube.get(kinds.ingress, at))?.metadata.generation, 1);
     await kube.apply(kinds.ingress, { ...ingress, metadata: { ...at, labels: { a: "b" } } });
-    assert.deepEqual(await status(), told);
+    assert.deepEqual(await status(), reported);
   });
 
   test("a status is merged into what is there", async (t) => {
@@ -107,29 +107,29 @@ export function checkObjects(open: OpenKube): void {
     assert.ok(object?.["spec"]);
   });
 
-  test("a name that is none is refused, by the rules of its kind", async (t) => {
+  test("a name that is none is rejected, by the rules of its kind", async (t) => {
     const { kube, namespace } = await open(t);
     const named = (name: string) => ({ metadata: { namespace, name } });
-    await refusal(kube.create(kinds.configMap, named("Not_A_Name")), "AKP_KUBE_REFUSED");
+    await rejection(kube.create(kinds.configMap, named("Not_A_Name")), "AKP_KUBE_REFUSED");
     await kube.create(kinds.configMap, named("1.is.one"));
     const service = { ...named("1web"), spec: { ports: [{ port: 80 }] } };
-    await refusal(kube.create(kinds.service, service), "AKP_KUBE_REFUSED");
+    await rejection(kube.create(kinds.service, service), "AKP_KUBE_REFUSED");
     await kube.create(kinds.role, { ...named("Any:thing"), rules: [] });
     const labelled = { metadata: { namespace, name: "one", labels: { "not a label": "x" } } };
-    await refusal(kube.create(kinds.configMap, labelled), "AKP_KUBE_REFUSED");
+    await rejection(kube.create(kinds.configMap, labelled), "AKP_KUBE_REFUSED");
   });
 
   test("what is there cannot be created", async (t) => {
     const { kube, namespace } = await open(t);
     await kube.create(kinds.configMap, configMap(namespace, "one", {}));
-    await refusal(kube.create(kinds.configMap, configMap(namespace, "one", {})), "AKP_KUBE_EXISTS");
+    await rejection(kube.create(kinds.configMap, configMap(namespace, "one", {})), "AKP_KUBE_EXISTS");
   });
 
   test("in a namespace that is not there nothing can be made", async (t) => {
     const { kube } = await open(t);
-    const lost = configMap("nobody-made-this", "one", {});
-    const error = await refusal(kube.create(kinds.configMap, lost), "AKP_KUBE_NOT_FOUND");
-    assert.match(error.message, /namespaces "nobody-made-this" not found/);
-    await refusal(kube.apply(kinds.configMap, lost), "AKP_KUBE_NOT_FOUND");
+    const lost = configMap("no one-made-this", "one", {});
+    const error = await rejection(kube.create(kinds.configMap, lost), "AKP_KUBE_NOT_FOUND");
+    assert.match(error.message, /namespaces "no one-made-this" not found/);
+    await rejection(kube.apply(kinds.configMap, lost), "AKP_KUBE_NOT_FOUND");
   });
 }

@@ -45,7 +45,7 @@ export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   return all;
 }
 
-export async function refusal(work: Promise<unknown>, code: ErrorCode): Promise<ProviderError> {
+export async function rejection(work: Promise<unknown>, code: ErrorCode): Promise<ProviderError> {
   const error = await work.then(
     () => assert.fail(`${code} did not come`),
     (thrown: unknown) => ProviderError.from(thrown),

@@ -1,25 +1,25 @@
-/** Pod Security at the level `baseline`: what it refuses of pods, and what it warns of in workloads. */
+/** Pod Security at the level `baseline`: what it rejects of pods, and what it warns of in workloads. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { eventually } from "./eventually.ts";
 import type { OpenKube } from "./kube.contract.ts";
-import { clusterMs, refusal } from "./kube-objects.ts";
+import { clusterMs, rejection } from "./kube-objects.ts";
 
 const dryRun = true;
 
 export function checkPodSecurity(open: OpenKube): void {
-  test("in a namespace at the level baseline, pods that could harm the node are refused, each with its reasons", async (t) => {
+  test("in a namespace at the level baseline, pods that could harm the node are rejected, each with its reasons", async (t) => {
     const { kube, namespace } = await stage(await open(t));
     for (const [spec, reasons] of violations) {
       const pod = { metadata: { namespace, name: "one" }, spec };
-      const { message } = await refusal(kube.apply(kinds.pod, pod, { dryRun, live: null }), "AKP_KUBE_FORBIDDEN");
+      const { message } = await rejection(kube.apply(kinds.pod, pod, { dryRun, live: null }), "AKP_KUBE_FORBIDDEN");
       assert.equal(message.split(" is forbidden: ")[1], `violates PodSecurity "baseline:latest": ${reasons}`);
     }
   });
 
-  test("a workload whose pods would be refused is taken, and warned of", async (t) => {
+  test("a workload whose pods would be rejected is taken, and warned of", async (t) => {
     const { kube, namespace } = await stage(await open(t));
     for (const [spec, reasons] of [...violations, [plain, undefined] as const]) {
       const labels = { app: "web" };

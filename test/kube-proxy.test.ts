@@ -6,11 +6,11 @@ import { eventually } from "./eventually.ts";
 import { box, namespace, simulateBox } from "./simulated-kube.ts";
 
 test("a pod and a service that leads to it answer", async (t) => {
-  const cluster = await simulateBox(t, { http: ({ path }) => ({ body: `you asked for ${path}` }) });
+  const cluster = await simulateBox(t, { http: ({ path }) => ({ body: `you requested ${path}` }) });
   const kube = cluster.connect("akash-provider");
   const target = { kind: "pod", ...box, port: 80 } as const;
   const ofPod = await kube.proxy(target, { path: "/status?full=1" });
-  assert.equal(ofPod.body.toString(), "you asked for /status?full=1");
+  assert.equal(ofPod.body.toString(), "you requested /status?full=1");
   cluster.server.create(
     kinds.service,
     { metadata: box, spec: { selector: { app: "box" }, ports: [{ name: "http", port: 8080, targetPort: 80 }] } },
@@ -21,7 +21,7 @@ test("a pod and a service that leads to it answer", async (t) => {
       const answer = await kube.proxy({ kind: "service", ...box, port });
       return answer.status === 200 && answer;
     });
-    assert.equal(ofService.body.toString(), "you asked for /");
+    assert.equal(ofService.body.toString(), "you requested /");
   }
 });
 
@@ -36,10 +36,10 @@ test("where nothing listens, the answer says so", async (t) => {
   const nowhere = await kube.proxy({ kind: "service", namespace, name: "empty", port: 80 });
   assert.equal(nowhere.status, 503);
   assert.match(nowhere.body.toString(), /no endpoints available for service/);
-  assert.equal((await kube.proxy({ kind: "pod", namespace, name: "nobody", port: 80 })).status, 404);
+  assert.equal((await kube.proxy({ kind: "pod", namespace, name: "missing", port: 80 })).status, 404);
 });
 
-test("an answer longer than was asked for is refused", async (t) => {
+test("an answer longer than was requested is rejected", async (t) => {
   const cluster = await simulateBox(t, { http: () => ({ body: "x".repeat(1_001) }) });
   const kube = cluster.connect("akash-provider");
   const target = { kind: "pod", ...box, port: 80 } as const;

@@ -32,7 +32,7 @@ test("a new process writes nothing that an old one has written", () =>
 test("a new process leaves nothing unwritten that an apply would change", () =>
   checkNothingIsLeftUnwritten(inPlace, runs(60, 5_000)));
 
-test("a field of ours that somebody edited or removed is put back with one write", async () => {
+test("a field of ours that another client edited or removed is put back with one write", async () => {
   const property = fc.asyncProperty(
     anyLabelledObject,
     fc.nat(),

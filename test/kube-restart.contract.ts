@@ -1,4 +1,4 @@
-/** What apply writes, and what it does not: after a restart, with a cache that lags, after somebody meddled. */
+/** What apply writes, and what it does not: after a restart, with a cache that lags, after another client meddled. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kinds } from "../src/kube/kinds.ts";
@@ -21,7 +21,7 @@ export function checkRestarts(open: OpenKube): void {
       if ((await restarted.apply(kind, desired)).written) again.push(what);
     }
     assert.deepEqual(again, []);
-    assert.equal(restarted.counts.requests, shapes.length, "each was looked at, and nothing else was asked");
+    assert.equal(restarted.counts.requests, shapes.length, "each was looked at, and nothing else was requested");
   });
 
   test("after a restart a wish that only looks like the last one is written", async (t) => {
@@ -48,7 +48,7 @@ export function checkRestarts(open: OpenKube): void {
     const before = kube.counts.applied;
     assert.equal((await kube.apply(kinds.configMap, wish("A"), { live })).written, false);
     assert.equal((await kube.apply(kinds.configMap, wish("A"), { live: null })).written, false);
-    assert.equal(kube.counts.applied, before, "a cache that lags makes nobody write twice");
+    assert.equal(kube.counts.applied, before, "a cache that lags makes no one write twice");
   });
 
   test("what a cache shows from before our own delete is not believed", async (t) => {
@@ -66,7 +66,7 @@ export function checkRestarts(open: OpenKube): void {
     const desired = configMap(namespace, name, { v: "A" });
     const { object } = await kube.apply(kinds.configMap, desired);
     assert.ok(object);
-    const other = await connect("somebody").apply(kinds.configMap, configMap(namespace, name, { theirs: "1" }));
+    const other = await connect("other-manager").apply(kinds.configMap, configMap(namespace, name, { theirs: "1" }));
     assert.ok(other.object);
     const before = kube.counts.requests;
     for (const seen of [object, other.object]) {

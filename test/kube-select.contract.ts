@@ -5,7 +5,7 @@ import { type Kind, kinds } from "../src/kube/kinds.ts";
 import type { Kube, Selection } from "../src/kube/kube.ts";
 import { eventually } from "./eventually.ts";
 import type { OpenKube } from "./kube.contract.ts";
-import { configMap, follow, isOurName, nameOf, refusal } from "./kube-objects.ts";
+import { configMap, follow, isOurName, nameOf, rejection } from "./kube-objects.ts";
 
 export function checkSelection(open: OpenKube): void {
   test("labels select by value, by set and by being there", async (t) => {
@@ -30,11 +30,11 @@ export function checkSelection(open: OpenKube): void {
     }
   });
 
-  test("a selector that cannot be read, or a field that the kind does not know, is refused", async (t) => {
+  test("a selector that cannot be read, or a field that the kind does not know, is rejected", async (t) => {
     const { kube, namespace } = await open(t);
     const list = (selection: Selection) => kube.list(kinds.configMap, { namespace, ...selection });
-    await refusal(list({ labelSelector: "a b c" }), "AKP_KUBE_REFUSED");
-    const error = await refusal(list({ fieldSelector: "data.n=1" }), "AKP_KUBE_REFUSED");
+    await rejection(list({ labelSelector: "a b c" }), "AKP_KUBE_REFUSED");
+    const error = await rejection(list({ fieldSelector: "data.n=1" }), "AKP_KUBE_REFUSED");
     assert.match(error.message, /data\.n/);
   });
 
@@ -55,13 +55,13 @@ export function checkSelection(open: OpenKube): void {
     const containers = [{ name: "a", image: "nowhere.example/a:1" }];
     await kube.create(kinds.pod, {
       metadata: { namespace, name: "idle" },
-      spec: { containers, schedulerName: "nobody" },
+      spec: { containers, schedulerName: "missing" },
     });
     const names = (fieldSelector: string) => namesOf(kube, kinds.pod, { namespace, fieldSelector });
     assert.deepEqual(await names("status.phase=Pending,spec.nodeName="), ["idle"]);
     assert.deepEqual(await names("status.phase=Running,metadata.name=idle"), []);
     assert.deepEqual(await names("spec.nodeName=elsewhere"), []);
-    assert.deepEqual(await names("spec.schedulerName=nobody"), ["idle"]);
+    assert.deepEqual(await names("spec.schedulerName=missing"), ["idle"]);
   });
 
   test("events are selected by what they regard", async (t) => {

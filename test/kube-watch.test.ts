@@ -24,7 +24,7 @@ const anyStep = fc.oneof(
   { weight: 6, arbitrary: anyEdit },
   { weight: 6, arbitrary: fc.record({ do: fc.constantFrom("breathe", "wait") }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom("cut", "compact", "freeze", "end") }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant("refuse"), status: fc.constantFrom(429, 500, 503, 410) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("reject"), status: fc.constantFrom(429, 500, 503, 410) }) },
   // The watch is dead, things happen, and then the past is gone.
   { weight: 2, arbitrary: fc.record({ do: fc.constant("lose"), edits: fc.array(anyEdit, { maxLength: 6 }) }) },
 );
@@ -66,7 +66,7 @@ async function take(step: Step, at: number, line: Line, clock: VirtualClock): Pr
   const { server, faults } = line.cluster;
   if (step.do === "put") put(line.cluster, name, String(at));
   if (step.do === "remove") server.delete(kinds.configMap, { namespace, name });
-  if (step.do === "refuse") faults.refuse({ status });
+  if (step.do === "reject") faults.reject({ status });
   if (step.do === "freeze" || step.do === "lose") faults.silenceWatches();
   for (const [index, edit] of edits.entries()) await take(edit, at + index / 10, line, clock);
   if (step.do === "compact" || step.do === "lose") faults.forgetPast();
@@ -92,7 +92,7 @@ for (const [where, connect] of [
   ["within the process", within],
   ["over HTTP", overHttp],
 ] as const) {
-  test(`through random cuts, lost pasts, refusals, dead watches and pages, the cache ends as the server is, shows all up to its version, and no object goes backwards, ${where}`, async () => {
+  test(`through random cuts, lost pasts, rejections, dead watches and pages, the cache ends as the server is, shows all up to its version, and no object goes backwards, ${where}`, async () => {
     const property = fc.asyncProperty(
       fc.array<Step>(anyStep, { minLength: 10, maxLength: 60 }),
       fc.integer(),
@@ -146,7 +146,7 @@ test("through versions that go back as well, the cache ends as the server is whe
   await fc.assert(property, { numRuns: runs(10, 200) });
 });
 
-/** Whatever happened up to the version that it tells is in it. */
+/** Whatever happened up to the version that it reports is in it. */
 function assertShowsItsVersion(cache: WatchCache<number>, cluster: SimulatedCluster): void {
   for (const [name, version] of serverState(cluster)) {
     if (version <= Number(cache.version ?? 0)) assert.equal(cache.get({ namespace, name }), version);
@@ -162,7 +162,7 @@ function serverState({ server }: SimulatedCluster): Map<string, number> {
   );
 }
 
-/** What somebody knows who only heard the changes. A change that makes no sense to him is a fault. */
+/** What another client knows who only heard the changes. A change that makes no sense to it is a fault. */
 function replay(changes: readonly Change<number>[], { mayGoBack = false } = {}): Map<string, number> {
   const known = new Map<string, number>();
   const newest = new Map<string, number>();

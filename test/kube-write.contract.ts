@@ -5,7 +5,7 @@ import { kinds } from "../src/kube/kinds.ts";
 import type { Kube, KubeObject, ObjectAt } from "../src/kube/kube.ts";
 import { ownedFields } from "../src/kube/owned-fields.ts";
 import type { OpenKube } from "./kube.contract.ts";
-import { configMap, pickUid, refusal } from "./kube-objects.ts";
+import { configMap, pickUid, rejection } from "./kube-objects.ts";
 
 export function checkWrites(open: OpenKube): void {
   checkStatus(open);
@@ -14,11 +14,11 @@ export function checkWrites(open: OpenKube): void {
   checkOwners(open);
 }
 
-const told = (ip: string) => ({ loadBalancer: { ingress: [{ ip }] } });
+const reported = (ip: string) => ({ loadBalancer: { ingress: [{ ip }] } });
 
 function ingress(at: { namespace: string; name: string }): KubeObject {
   const backend = { service: { name: "web", port: { number: 80 } } };
-  return { metadata: at, spec: { ingressClassName: "nobody", defaultBackend: backend } };
+  return { metadata: at, spec: { ingressClassName: "missing", defaultBackend: backend } };
 }
 
 function checkStatus(open: OpenKube): void {
@@ -28,7 +28,7 @@ function checkStatus(open: OpenKube): void {
     const { kube, connect, namespace } = await open(t);
     const at = { namespace, name: "web" };
     await kube.apply(kinds.ingress, ingress(at));
-    const wish: KubeObject = { metadata: at, status: told("192.0.2.1") };
+    const wish: KubeObject = { metadata: at, status: reported("192.0.2.1") };
     const { written, object } = await kube.apply(kinds.ingress, wish, { subresource });
     assert.equal(written, true);
     assert.deepEqual(object?.["status"], wish["status"]);
@@ -41,25 +41,25 @@ function checkStatus(open: OpenKube): void {
     const before = restarted.counts.requests;
     assert.equal((await restarted.apply(kinds.ingress, wish, { subresource, live })).written, false);
     assert.equal(restarted.counts.requests, before);
-    const other = { metadata: at, status: told("192.0.2.2") };
-    await refusal(connect("somebody").apply(kinds.ingress, other, { subresource }), "AKP_KUBE_OWNED");
+    const other = { metadata: at, status: reported("192.0.2.2") };
+    await rejection(connect("other-manager").apply(kinds.ingress, other, { subresource }), "AKP_KUBE_OWNED");
     assert.equal((await restarted.apply(kinds.ingress, other, { subresource })).written, true);
   });
 
   test("a status that is applied changes nothing else, and there is none without its object", async (t) => {
     const { kube, namespace } = await open(t);
     const at = { namespace, name: "web" };
-    const wish = { metadata: { ...at, labels: { more: "no" } }, spec: {}, status: told("192.0.2.1") };
-    await refusal(kube.apply(kinds.ingress, wish, { subresource }), "AKP_KUBE_NOT_FOUND");
+    const wish = { metadata: { ...at, labels: { more: "no" } }, spec: {}, status: reported("192.0.2.1") };
+    await rejection(kube.apply(kinds.ingress, wish, { subresource }), "AKP_KUBE_NOT_FOUND");
     await kube.apply(kinds.ingress, ingress(at));
     const tried = await kube.apply(
       kinds.ingress,
-      { metadata: at, status: told("192.0.2.1") },
+      { metadata: at, status: reported("192.0.2.1") },
       { subresource, dryRun: true },
     );
-    assert.deepEqual(tried.object?.["status"], told("192.0.2.1"));
+    assert.deepEqual(tried.object?.["status"], reported("192.0.2.1"));
     assert.deepEqual((await kube.get(kinds.ingress, at))?.["status"], { loadBalancer: {} });
-    await refusal(kube.apply(kinds.secret, { metadata: at }, { subresource, live: null }), "AKP_KUBE_KIND_MISSING");
+    await rejection(kube.apply(kinds.secret, { metadata: at }, { subresource, live: null }), "AKP_KUBE_KIND_MISSING");
   });
 }
 
@@ -74,12 +74,12 @@ function checkReplace(open: OpenKube): void {
     assert.deepEqual(second["data"], { a: "2" }, "what is not in it goes");
     assert.notEqual(second.metadata.resourceVersion, first.metadata.resourceVersion);
     for (const dryRun of [true, false]) {
-      await refusal(kube.replace(kinds.configMap, { ...first, data: { a: "3" } }, { dryRun }), "AKP_KUBE_CONFLICT");
+      await rejection(kube.replace(kinds.configMap, { ...first, data: { a: "3" } }, { dryRun }), "AKP_KUBE_CONFLICT");
     }
     await kube.delete(kinds.configMap, first.metadata);
-    await refusal(kube.replace(kinds.configMap, second), "AKP_KUBE_NOT_FOUND");
+    await rejection(kube.replace(kinds.configMap, second), "AKP_KUBE_NOT_FOUND");
     await kube.create(kinds.configMap, configMap(namespace, "map", {}));
-    await refusal(kube.replace(kinds.configMap, second), "AKP_KUBE_OTHER_UID");
+    await rejection(kube.replace(kinds.configMap, second), "AKP_KUBE_OTHER_UID");
   });
 
   test("what an apply knew of an object is not believed after it was replaced", async (t) => {
@@ -98,13 +98,13 @@ function checkReplace(open: OpenKube): void {
     const made = await kube.create(kinds.ingress, ingress({ namespace, name: "web" }));
     const first = await kube.replace(
       kinds.ingress,
-      { ...made, spec: {}, status: told("192.0.2.1") },
+      { ...made, spec: {}, status: reported("192.0.2.1") },
       { subresource: "status" },
     );
-    assert.deepEqual([first["spec"], first["status"]], [made["spec"], told("192.0.2.1")]);
+    assert.deepEqual([first["spec"], first["status"]], [made["spec"], reported("192.0.2.1")]);
     const spec = { ...(made["spec"] as object), ingressClassName: "other" };
-    const second = await kube.replace(kinds.ingress, { ...first, spec, status: told("192.0.2.9") });
-    assert.deepEqual([second["spec"], second["status"]], [spec, told("192.0.2.1")]);
+    const second = await kube.replace(kinds.ingress, { ...first, spec, status: reported("192.0.2.9") });
+    assert.deepEqual([second["spec"], second["status"]], [spec, reported("192.0.2.1")]);
   });
 }
 
@@ -151,7 +151,7 @@ function checkPatch(open: OpenKube): void {
       { op: "add", path: "/none/deeper", value: "1" },
       { op: "remove", path: "/metadata/finalizers/0" },
     ] as const) {
-      const error = await refusal(kube.patch(kinds.configMap, made.metadata, [add, wrong]), "AKP_KUBE_CONFLICT");
+      const error = await rejection(kube.patch(kinds.configMap, made.metadata, [add, wrong]), "AKP_KUBE_CONFLICT");
       assert.match(error.message, /a test of the patch failed, or a path of it leads nowhere/);
     }
     assert.deepEqual(await kube.get(kinds.configMap, made.metadata), made);
@@ -161,21 +161,21 @@ function checkPatch(open: OpenKube): void {
     ] as const;
     const replaced = await kube.patch(kinds.configMap, made.metadata, absent, { dryRun: true });
     assert.deepEqual(replaced["data"], { a: "1", none: "1" }, "other than the RFC says");
-    const nobody = { namespace, name: "nobody" };
-    await refusal(kube.patch(kinds.configMap, nobody, [add]), "AKP_KUBE_NOT_FOUND");
+    const missing = { namespace, name: "missing" };
+    await rejection(kube.patch(kinds.configMap, missing, [add]), "AKP_KUBE_NOT_FOUND");
     const mistyped = { op: "add", path: "/data", value: "text" } as const;
-    await refusal(kube.patch(kinds.configMap, made.metadata, [mistyped]), "AKP_KUBE_REFUSED");
+    await rejection(kube.patch(kinds.configMap, made.metadata, [mistyped]), "AKP_KUBE_REFUSED");
   });
 
   test("a patch of the status changes that alone", async (t) => {
     const { kube, namespace } = await open(t);
     const made = await kube.create(kinds.ingress, ingress({ namespace, name: "web" }));
     const operations = [
-      { op: "add", path: "/status/loadBalancer/ingress", value: told("192.0.2.1").loadBalancer.ingress },
+      { op: "add", path: "/status/loadBalancer/ingress", value: reported("192.0.2.1").loadBalancer.ingress },
       { op: "remove", path: "/spec/ingressClassName" },
     ] as const;
     const patched = await kube.patch(kinds.ingress, made.metadata, operations, { subresource: "status" });
-    assert.deepEqual([patched["spec"], patched["status"]], [made["spec"], told("192.0.2.1")]);
+    assert.deepEqual([patched["spec"], patched["status"]], [made["spec"], reported("192.0.2.1")]);
   });
 }
 
@@ -183,7 +183,7 @@ async function dataOf(kube: Kube, at: ObjectAt): Promise<unknown> {
   return (await kube.get(kinds.configMap, at))?.["data"];
 }
 
-/** Who owns what is written by the server, unless somebody writes just that. */
+/** Who owns what is written by the server, unless another client writes just that. */
 function checkOwners(open: OpenKube): void {
   const fields = (object: KubeObject | undefined) =>
     object?.metadata.managedFields?.map(({ manager, operation, fieldsV1 }) => [
@@ -191,15 +191,15 @@ function checkOwners(open: OpenKube): void {
       Object.keys((fieldsV1?.["f:data"] ?? {}) as object).filter((step) => step !== "."),
     ]);
 
-  test("owners are written by a patch, and an apply then removes what was somebody else's", async (t) => {
+  test("owners are written by a patch, and an apply then removes what was another client's", async (t) => {
     const { kube, connect, namespace } = await open(t);
-    const other = connect("somebody");
+    const other = connect("other-manager");
     const made = await other.create(kinds.configMap, configMap(namespace, "map", { a: "1", b: "1" }));
     const wish = configMap(namespace, "map", { a: "1" });
     const forced = await kube.apply(kinds.configMap, wish, { force: true });
     assert.deepEqual(forced.object?.["data"], { a: "1", b: "1" }, "by force alone it stays");
     const before = forced.object as KubeObject;
-    const owned = before.metadata.managedFields?.find(({ manager }) => manager === "somebody");
+    const owned = before.metadata.managedFields?.find(({ manager }) => manager === "other-manager");
     const value = [{ ...owned, manager: kube.fieldManager, operation: "Apply" }];
     const moved = await kube.patch(kinds.configMap, made.metadata, [
       { op: "test", path: "/metadata/resourceVersion", value: before.metadata.resourceVersion },
@@ -212,7 +212,7 @@ function checkOwners(open: OpenKube): void {
     ]);
     assert.notEqual(moved.metadata.resourceVersion, before.metadata.resourceVersion);
     assert.deepEqual((await kube.apply(kinds.configMap, wish)).object?.["data"], { a: "1", c: "1" });
-    await refusal(
+    await rejection(
       kube.patch(kinds.configMap, made.metadata, [
         { op: "test", path: "/metadata/resourceVersion", value: before.metadata.resourceVersion },
         { op: "replace", path: "/metadata/managedFields", value },
@@ -241,7 +241,7 @@ function checkOwners(open: OpenKube): void {
       selector: { matchLabels: labels },
       template: { metadata: { labels }, spec: { containers: [{ name: "web", image: "nowhere.example/web:1" }] } },
     };
-    const made = await connect("somebody").create(kinds.deployment, {
+    const made = await connect("other-manager").create(kinds.deployment, {
       metadata: { namespace, name: "web", labels },
       spec,
     });
@@ -277,7 +277,7 @@ function checkOwners(open: OpenKube): void {
       { name: "A", value: "2" },
     ];
     const port = { containerPort: 80, protocol: "TCP" };
-    const made = await connect("somebody").create(
+    const made = await connect("other-manager").create(
       kinds.deployment,
       web([one, { name: "B", value: "b" }, two], [port, port]),
     );
@@ -287,7 +287,7 @@ function checkOwners(open: OpenKube): void {
       operation: "Apply",
     }));
     await kube.patch(kinds.deployment, made.metadata, [{ op: "replace", path: "/metadata/managedFields", value }]);
-    await refusal(kube.apply(kinds.deployment, web([one, two], [port]), { force: true }), "AKP_KUBE_REFUSED");
+    await rejection(kube.apply(kinds.deployment, web([one, two], [port]), { force: true }), "AKP_KUBE_REFUSED");
     const { object } = await kube.apply(kinds.deployment, web([two, { name: "B", value: "b" }], [port]), {
       force: true,
     });

@@ -11,9 +11,9 @@ import { checkCustomResources } from "./kube-custom.contract.ts";
 import { checkDeletion } from "./kube-delete.contract.ts";
 import { checkDryRuns } from "./kube-dry-run.contract.ts";
 import { checkObjects } from "./kube-object.contract.ts";
-import { clusterMs, collect, configMap, follow, isOurName, isOurs, nameOf, refusal } from "./kube-objects.ts";
+import { clusterMs, collect, configMap, follow, isOurName, isOurs, nameOf, rejection } from "./kube-objects.ts";
 import { checkPodSecurity } from "./kube-pod-security.contract.ts";
-import { checkRefusals } from "./kube-refusal.contract.ts";
+import { checkRejections } from "./kube-rejection.contract.ts";
 import { checkRestarts } from "./kube-restart.contract.ts";
 import { checkSelection } from "./kube-select.contract.ts";
 import { checkWrites } from "./kube-write.contract.ts";
@@ -24,7 +24,7 @@ export { configMap } from "./kube-objects.ts";
 export interface KubeStage {
   /** Writes as "akash-provider". */
   readonly kube: Kube;
-  /** The same cluster, for somebody else or for the same after a restart. */
+  /** The same cluster, for another client or for the same after a restart. */
   connect(fieldManager: string): Kube;
   /** There, empty, and not used by any other test. */
   readonly namespace: string;
@@ -51,7 +51,7 @@ export function checkKubeContract({ name, skip, open }: KubeContract): void {
     checkRestarts(open);
     checkDeletion(open);
     checkCustomResources(open);
-    checkRefusals(open);
+    checkRejections(open);
     checkPodSecurity(open);
     checkPods(open);
   });
@@ -121,9 +121,9 @@ function checkPods(open: OpenKube): void {
   test("a container that a pod does not have has no log and takes no command", async (t) => {
     const { kube, pod } = await open(t);
     if (!pod) return t.skip("pods do not run here");
-    await refusal(collect(kube.logs(pod, { container: "nobody" })), "AKP_KUBE_REFUSED");
-    await refusal(kube.exec(pod, { container: "nobody", command: ["true"] }), "AKP_KUBE_REFUSED");
-    await refusal(kube.exec({ ...pod, name: "nobody" }, { command: ["true"] }), "AKP_KUBE_NOT_FOUND");
+    await rejection(collect(kube.logs(pod, { container: "missing" })), "AKP_KUBE_REFUSED");
+    await rejection(kube.exec(pod, { container: "missing", command: ["true"] }), "AKP_KUBE_REFUSED");
+    await rejection(kube.exec({ ...pod, name: "missing" }, { command: ["true"] }), "AKP_KUBE_NOT_FOUND");
     return undefined;
   });
 
@@ -142,9 +142,9 @@ function checkPods(open: OpenKube): void {
   test("who reads a command's output alone is not kept waiting by what it says beside that", async (t) => {
     const { kube, pod } = await open(t);
     if (!pod) return t.skip("pods do not run here");
-    const session = await kube.exec(pod, { command: ["sh", "-c", "echo trouble >&2; cat"], stdin: true });
+    const session = await kube.exec(pod, { command: ["sh", "-c", "echo error >&2; cat"], stdin: true });
     const said = text(session.stdout);
-    await eventually("what nobody reads", () => session.stderr.readableLength > 0);
+    await eventually("the unread output", () => session.stderr.readableLength > 0);
     session.stdin.end("done");
     assert.equal(await said, "done");
     assert.equal(await session.exit, 0);

@@ -23,7 +23,7 @@ checkLabelWriter({ name: "the simulated cluster", skip: false, open });
 
 test("a rejected write is retried", async (t) => {
   const { faults, ...stage } = await open(t);
-  faults.refuse({ status: 403, verb: "patch", kind: kinds.node });
+  faults.reject({ status: 403, verb: "patch", kind: kinds.node });
   const { writer, carries } = start(t, stage, () => ({ "akash.network": "true" }));
   await carries({ "akash.network": "true" });
   assert.equal(writer.queue.counts.outcomes.failed, 1);

@@ -122,7 +122,7 @@ test("a missing address stays reported while the cluster is unknown", async (t) 
   await stage.until("deployed", () => life.state(lease) === "deployed", leaseAddressWaitMs + 5_000);
   const told = () => leaseConditions(life.keeper).map(({ type }) => type);
   assert.deepEqual(told(), ["AddressPending"]);
-  stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+  stage.cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
   stage.cluster.faults.cutWatches();
   await stage.until("away", () => life.keeper.trouble !== undefined, kubeStaleMs + 60_000);
   await life.step(lease);

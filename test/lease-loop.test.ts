@@ -234,7 +234,7 @@ quickTest("what is refused only when it is written goes back to what ran before"
 
 quickTest("trouble that passes is no refusal: the same manifest is brought as soon as it is over", async (t) => {
   const { stage, life, lease } = await deployed(t);
-  stage.cluster.faults.refuse({ status: 500, verb: "patch", times: 12 });
+  stage.cluster.faults.reject({ status: 500, verb: "patch", times: 12 });
   stage.cluster.faults.forbid("patch", kinds.deployment);
   const version = await life.send(lease, shop({ page: "page:2" }).manifest);
   await stage.until("told", () => /forbids/.test(life.why(lease)));

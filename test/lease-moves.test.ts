@@ -198,7 +198,7 @@ quickTest("a lease that is over, has no manifest or had it taken back is no dest
 
 quickTest("an API server that is away is told, and what was begun is gone on with", async (t) => {
   const { stage, second, life } = await openStage(t);
-  stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+  stage.cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
   await assert.rejects(move(stage, life, second, [a], []), (thrown: { entry: { http: number }; message: string }) => {
     assert.equal(thrown.entry.http, 503);
     assert.match(thrown.message, /503/);

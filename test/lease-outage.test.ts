@@ -26,7 +26,7 @@ test("an API server is down for long while leases close and open: nothing is wro
       stage.cluster.server.list(kinds.pod, { namespace: kept.namespace }).map(({ metadata }) => metadata.uid);
     const before = uidsOf();
 
-    stage.cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+    stage.cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
     stage.cluster.faults.cutWatches();
     await closed.close();
     await opened.takeBid();
@@ -49,7 +49,7 @@ interface Outage {
 }
 
 const apiGone = ({ cluster: { faults } }: LeaseStage) => {
-  faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+  faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
   faults.cutWatches();
 };
 const rpcGone = (_: LeaseStage, rpc: FaultTransport) => {

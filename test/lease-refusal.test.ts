@@ -16,7 +16,7 @@ test("a first manifest of which the cluster refuses one service runs none of the
     const tenant = createTenant(stage, 7n);
     await tenant.post(shop());
     await tenant.takeBid();
-    stage.cluster.faults.refuse(refusal);
+    stage.cluster.faults.reject(refusal);
     await tenant.sendManifest(shop());
     await stage.until("a refusal", () => refusalOf(stage, tenant) !== undefined);
     await stage.until("nothing runs", () => contentsOf(stage, tenant).length === 0);
@@ -37,7 +37,7 @@ test("an update of which the cluster refuses one service changes nothing of what
     await tenant.deploy(shop());
     await stage.atRest();
     const before = versionsOf(stage, tenant);
-    stage.cluster.faults.refuse(refusal);
+    stage.cluster.faults.reject(refusal);
     const bigger = shop({ page: images.newPage, store: "example.com/store:2" });
     await tenant.announce(bigger);
     await tenant.sendManifest(bigger);

@@ -144,7 +144,7 @@ for (const [verb, status] of [
     const { stage, life, lease } = await deployed(t, site);
     const declared = (kind: Kind) => stage.cluster.server.list(kind).length;
     assert.deepEqual([declared(kinds.providerHost), declared(kinds.providerLeasedIp)], [2, 1]);
-    stage.cluster.faults.refuse({ status, verb, kind: kinds.providerHost, times: Number.POSITIVE_INFINITY });
+    stage.cluster.faults.reject({ status, verb, kind: kinds.providerHost, times: Number.POSITIVE_INFINITY });
     stage.becomes(lease, "closed");
     await life.step(lease);
     await stage.until("the workload is gone", () => namespaceOf(stage, lease) === undefined, 120_000);
@@ -162,7 +162,7 @@ test("host names that could not be deleted at first go while something holds the
   const { server } = stage.cluster;
   const held = { name: "held", namespace: leaseNamespace(lease), finalizers: ["example.com/slow"] };
   server.create(kinds.configMap, { metadata: held }, "somebody");
-  stage.cluster.faults.refuse({ status: 500, verb: "delete", kind: kinds.providerHost, times: 4 });
+  stage.cluster.faults.reject({ status: 500, verb: "delete", kind: kinds.providerHost, times: 4 });
   stage.becomes(lease, "closed");
   await life.step(lease);
   await stage.until("its names are gone", () => server.list(kinds.providerHost).length === 0, 600_000);
@@ -174,13 +174,13 @@ test("a kind that cannot be listed stops neither teardown nor leases that do not
   await life.stop();
   const closed = stage.won(2, silent);
   for (const kind of [kinds.providerHost, kinds.roleBinding])
-    stage.cluster.faults.refuse({ status: 403, verb: "list", kind, times: Number.POSITIVE_INFINITY });
+    stage.cluster.faults.reject({ status: 403, verb: "list", kind, times: Number.POSITIVE_INFINITY });
   stage.becomes(lease, "closed");
   const next = await stage.start();
   await stage.until("the workload is gone", () => namespaceOf(stage, lease) === undefined, 120_000);
   stage.cluster.faults.clear();
   await stage.until("the names are gone", () => leftOvers(stage).length === 0, 3_600_000);
-  stage.cluster.faults.refuse({ status: 403, verb: "list", kind: kinds.providerHost, times: Number.POSITIVE_INFINITY });
+  stage.cluster.faults.reject({ status: 403, verb: "list", kind: kinds.providerHost, times: Number.POSITIVE_INFINITY });
   await next.stop();
   const last = await stage.start();
   await last.send(closed, silent.manifest);
@@ -209,7 +209,7 @@ for (const [kind, named, plain] of [
     await stage.until("deployed", () => leases.every((each) => life.state(each) === "deployed"));
     await stage.clock.advance(10_000);
     await life.stop();
-    stage.cluster.faults.refuse({ status: 403, verb: "list", kind, times: Number.POSITIVE_INFINITY });
+    stage.cluster.faults.reject({ status: 403, verb: "list", kind, times: Number.POSITIVE_INFINITY });
     stage.becomes(ended, "closed");
     const next = await stage.start({ monitor: leaseDefaults.monitor });
     await stage.until("its workload is gone", () => namespaceOf(stage, ended) === undefined, 120_000);
@@ -252,7 +252,7 @@ test("a cache that becomes old makes the leases that use its kind unknown, and n
   await life.send(plain, silent.manifest);
   await stage.until("deployed", () => life.state(plain) === "deployed");
   for (const kind of [kinds.role, kinds.statefulSet])
-    stage.cluster.faults.refuse({ status: 403, kind, times: Number.POSITIVE_INFINITY });
+    stage.cluster.faults.reject({ status: 403, kind, times: Number.POSITIVE_INFINITY });
   stage.cluster.faults.cutWatches();
   await stage.until("unknown", () => life.state(lease) === "unknown", kubeStaleMs + 60_000);
   await stage.clock.advance(10_000);
@@ -298,7 +298,7 @@ test("what another provider of the same cluster has is not touched, whatever the
 
 test("while the cluster cannot be followed nothing is judged; afterwards what was missed is made up for", async (t) => {
   const { stage, life, lease } = await deployed(t);
-  stage.cluster.faults.refuse({ status: 503, times: 1_000_000 });
+  stage.cluster.faults.reject({ status: 503, times: 1_000_000 });
   stage.cluster.faults.cutWatches();
   await stage.until("unknown", () => life.keeper.trouble !== undefined, kubeStaleMs + 60_000);
   stage.becomes(lease, "closed");

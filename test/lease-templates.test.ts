@@ -128,7 +128,7 @@ test("a refresh of a lease that ends meanwhile ends with it", async (t) => {
   const [lease] = leases as [LeaseId];
   const life = await stage.start({ leases: { pullSecret: "mirror-creds" } });
   await stage.until("known", () => keptOf(life, lease).length === 2);
-  stage.cluster.faults.refuse({ status: 500, verb: "patch", times: 2 });
+  stage.cluster.faults.reject({ status: 500, verb: "patch", times: 2 });
   const refreshed = assert.rejects(life.keeper.refresh(formatLeaseId(lease), new AbortController().signal), {
     code: "AKP_LEASE_OVER",
   });

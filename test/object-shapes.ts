@@ -215,7 +215,7 @@ export const unlikes: readonly { readonly name: string; readonly before: Shape; 
   unlike("every namespace", kinds.networkPolicy, from({}), from({ namespaceSelector: {} })),
   unlike("only neighbours", kinds.networkPolicy, from({ namespaceSelector: {} }), from({})),
   unlike("every pod", kinds.networkPolicy, chosen({ matchLabels: labels }), chosen({})),
-  unlike("nobody", kinds.networkPolicy, from({}), { spec: { podSelector: {}, ingress: [] } }),
+  unlike("missing", kinds.networkPolicy, from({}), { spec: { podSelector: {}, ingress: [] } }),
   unlike("another protocol", kinds.networkPolicy, open({ port: 53, protocol: "UDP" }), open({ port: 53 })),
   unlike("one port", kinds.networkPolicy, open({ port: 53, endPort: 60 }), open({ port: 53 })),
 ];

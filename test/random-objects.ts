@@ -159,7 +159,7 @@ function objectOf([kind, fields]: (typeof specs)[number]): fc.Arbitrary<DesiredO
   return fc.tuple(metadata, fields).map(([more, rest]) => wish(kind, more, rest));
 }
 
-/** With something to own: of an object that nobody owns anything of the server keeps no book. */
+/** With something to own: of an object that no one owns anything of the server keeps no book. */
 function labelledObjectOf([kind, fields]: (typeof specs)[number]): fc.Arbitrary<DesiredObject> {
   return fc
     .tuple(metadata, fields)

@@ -101,7 +101,7 @@ test("while the cluster does not answer nothing is compared; that is reported, a
   const running = reconciler.run(stopping.signal);
   await clock.advance(reconcileEveryMs);
   assert.deepEqual(reconciler.last?.drifts, []);
-  faults.refuse({ status: 503, verb: "list", times: Number.POSITIVE_INFINITY });
+  faults.reject({ status: 503, verb: "list", times: Number.POSITIVE_INFINITY });
   await clock.advance(reconcileEveryMs + reconcileListMs);
   assert.deepEqual(
     driftConditions(reconciler).map(({ type }) => type),

@@ -37,7 +37,7 @@ for (const { resource, first, second, message } of [
   });
 }
 
-test("a node takes no more pods than it may, and one that asks for nothing is let in where all else is taken", async (t) => {
+test("a node takes no more pods than it may, and one that requests nothing is let in where all else is taken", async (t) => {
   const { server, clock, pod } = clusterStage(t, { nodes: [node(nodeName, { pods: 2 })] });
   server.create(kinds.pod, podObject("large", { nodeName, requests: { cpu: "4", memory: "16Gi" } }), "test");
   await clock.settle();
@@ -66,7 +66,7 @@ test("a pod that was turned away stays so, takes nothing, and can be deleted; th
   await until(() => pod("second") === undefined);
 });
 
-test("a pod may ask for what its node has never heard of, as it may be the cluster's", async (t) => {
+test("a pod may request what its node has never heard of, as it may be the cluster's", async (t) => {
   const { server, pod, until } = clusterStage(t);
   server.create(kinds.pod, podObject("a", { nodeName, requests: { "example.com/licence": "1" } }), "test");
   await until(() => isRunningAndReady(pod("a")));

@@ -45,7 +45,7 @@ test("a Service that selects nothing has no slice, and one without pods an empty
   const ports = [{ port: 80 }];
   for (const [name, selector] of [
     ["by-hand", undefined],
-    ["empty", { app: "nobody" }],
+    ["empty", { app: "missing" }],
   ] as const) {
     const spec = { ...(selector && { selector }), ports };
     stage.server.create(kinds.service, { metadata: { name, namespace: "default" }, spec }, "test");

@@ -18,7 +18,7 @@ function taintsOf(object: Node | undefined): string[] {
   return (object?.spec.taints ?? []).map(({ key, effect }) => `${key.replace("node.kubernetes.io/", "")}:${effect}`);
 }
 
-test("a node tells what it has, as a kubelet does", (t) => {
+test("a node reports what it has, as a kubelet does", (t) => {
   const { get } = clusterStage(t, { nodes: [node("one", { gpus: { "nvidia.com/gpu": 8 }, labels: { zone: "a" } })] });
   const one = get<Node>(kinds.node, "one");
   assert.deepEqual(one?.status?.allocatable, {
@@ -93,7 +93,7 @@ test("a machine that falls silent is held for lost after 50 seconds, and its pod
   assert.ok(pods().every(({ metadata }) => metadata.deletionTimestamp === undefined));
   await clock.advance(300_000);
   await until(() => pods().filter(isRunningAndReady).length === 4);
-  // Nobody is there to end those of the lost machine.
+  // No one is there to end those of the lost machine.
   const leaving = () => pods().filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
   assert.deepEqual(
     leaving().map(({ spec }) => spec.nodeName),

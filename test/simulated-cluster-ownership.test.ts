@@ -86,7 +86,7 @@ test("an object with several owners stays as long as one of them is there", asyn
 
 test("an object whose owner was never there goes at once", async (t) => {
   const { server, clock, get } = clusterStage(t);
-  const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "nobody", uid: "no-such-uid" }];
+  const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "missing", uid: "no-such-uid" }];
   server.create(
     kinds.configMap,
     { ...configMap("lost", "default"), metadata: { ...at("lost"), ownerReferences } as never },
@@ -96,7 +96,7 @@ test("an object whose owner was never there goes at once", async (t) => {
   assert.equal(get(kinds.configMap, "lost"), undefined);
 });
 
-test("every namespace has a service account and the authority's certificate, also when somebody deletes them", async (t) => {
+test("every namespace has a service account and the authority's certificate, also when another client deletes them", async (t) => {
   const { server, clock, get } = clusterStage(t);
   server.create(kinds.namespace, { metadata: { name: "tenant" } }, "test");
   await clock.settle();

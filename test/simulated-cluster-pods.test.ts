@@ -11,7 +11,7 @@ function status(pod: Pod | undefined, container = "web"): ContainerStatus | unde
   return pod?.status?.containerStatuses?.find(({ name }) => name === container);
 }
 
-test("a pod is pending while its image comes, then runs, and tells everything about itself", async (t) => {
+test("a pod is pending while its image comes, then runs, and reports everything about itself", async (t) => {
   const { server, clock, pod, notes } = clusterStage(t);
   server.create(kinds.pod, podObject("a", { requests: { cpu: "1" } }), "test");
   await clock.settle();

@@ -41,7 +41,7 @@ test("a container that prints all at once has its lines in order", async (t) => 
   assert.ok((lines[0]?.time ?? "") < (lines[1]?.time ?? ""));
 });
 
-test("whoever follows a log hears every further line and then the end", async (t) => {
+test("the caller that follows a log hears every further line and then the end", async (t) => {
   const behaviour = () => ({ logs: (n: number) => `line ${n}`, logEveryMs: 1_000, exitAfterMs: 3_500 });
   const { cluster, clock, live } = await running(t, { behaviour }, { restartPolicy: "Never" });
   const heard: string[] = [];
@@ -55,7 +55,7 @@ test("whoever follows a log hears every further line and then the end", async (t
   assert.equal(heard.at(-1), "over");
 });
 
-test("who stops following hears nothing more, and nothing ticks for him", async (t) => {
+test("who stops following hears nothing more, and nothing ticks for it", async (t) => {
   const { cluster, clock, live } = await running(t, { behaviour: () => ({ logs: (n) => `${n}`, logEveryMs: 1_000 }) });
   const heard: string[] = [];
   const stop = cluster.runtime
@@ -132,14 +132,16 @@ test("a command whose container ends is killed", async (t) => {
   assert.equal(await cut.exit, 137);
 });
 
-test("a program that is not there is refused as by a container runtime", async (t) => {
+test("a program that is not there is rejected as by a container runtime", async (t) => {
   const stage = await running(t);
   await assert.rejects(exec(stage, ["nothing"]).exit, /exec: "nothing": executable file not found in \$PATH/);
 });
 
 test("a container answers on the ports that it declares, and on no other", async (t) => {
   const behaviour = (image: string) =>
-    image === "api:1" ? { http: ({ path }: { path: string }) => ({ status: 201, body: `asked ${path}` }) } : undefined;
+    image === "api:1"
+      ? { http: ({ path }: { path: string }) => ({ status: 201, body: `requested ${path}` }) }
+      : undefined;
   const containers = [
     { name: "web", image: "web:1", ports: [{ containerPort: 80 }] },
     { name: "api", image: "api:1", ports: [{ containerPort: 8080 }] },
@@ -155,7 +157,7 @@ test("a container answers on the ports that it declares, and on no other", async
     return `${status} ${body}`;
   };
   assert.equal(await get(80), "200 a\n");
-  assert.equal(await get(8080), "201 asked /x?y=1");
+  assert.equal(await get(8080), "201 requested /x?y=1");
   await assert.rejects(
     get(81),
     /error trying to reach service: dial tcp 10\.244\.0\.2:81: connect: connection refused/,

@@ -39,7 +39,7 @@ function probed(image: string): Record<string, unknown> {
   return { template: { metadata: { labels: { app: "web" } }, spec: podSpec({ containers }) } };
 }
 
-test("a deployment has as many pods as asked for, named as in a real cluster, and tells of them", async (t) => {
+test("a deployment has as many pods as requested, named as in a real cluster, and reports of them", async (t) => {
   const { server, pods, get, until } = clusterStage(t);
   server.create(kinds.deployment, deployment("web", 3), "test");
   await until(() => get<Workload>(kinds.deployment, "web")?.status?.availableReplicas === 3);
@@ -83,7 +83,7 @@ test("the deprecated name of the service account follows the new one, and comes 
   assert.deepEqual(accounts(), ["default", "default"]);
 });
 
-test("pods that the API server refuses are tried again, and an event says why", async (t) => {
+test("pods that the API server rejects are tried again, and an event says why", async (t) => {
   const { server, pods, notes, until } = clusterStage(t);
   server.create(kinds.deployment, deployment("web", 1, { runtimeClassName: "nvidia" }), "test");
   await until(() => notes("web").some((note) => /RuntimeClass "nvidia" not found/.test(note)));
@@ -91,7 +91,7 @@ test("pods that the API server refuses are tried again, and an event says why", 
   await until(() => pods().length === 1 && pods().every(isRunningAndReady));
 });
 
-test("an update has one pod more than asked for, never fewer that work, and waits where the new one does not", async (t) => {
+test("an update has one pod more than requested, never fewer that work, and waits where the new one does not", async (t) => {
   const behaviour = (image: string) => (image === "web:2" ? { readyMs: Number.POSITIVE_INFINITY } : undefined);
   const stage = clusterStage(t, { behaviour });
   const { server, clock, pods, until } = stage;

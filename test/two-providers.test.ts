@@ -56,7 +56,7 @@ test("a provider whose Lease another one has ends, and one that cannot renew it 
     const started = start("first");
     const one = await started.ready;
     const { faults, server } = stage.cluster;
-    faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+    faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
     await sleep(stage.clock, leaderGiveUpMs + leaderRenewMs);
     const sent = one.chain.outbox.counts.broadcasts;
     const order = await stage.post(1n);

@@ -5,7 +5,7 @@ import { type Kind, kinds } from "./kinds.ts";
 import type { KubeObject } from "./kube.ts";
 import { ownedFields } from "./owned-fields.ts";
 
-/** As a real API server writes it after an apply of ours and an edit by somebody else. */
+/** As a real API server writes it after an apply of ours and an edit by another client. */
 const live: KubeObject = {
   apiVersion: "apps/v1",
   kind: "Deployment",
@@ -112,7 +112,7 @@ test("another value, another order, one field more or less is another wish", () 
   for (const other of others) assert.equal(fulfils(live, other), false, JSON.stringify(other));
 });
 
-test("a field that somebody changed is no longer ours, so the wish is not fulfilled even by the same value", () => {
+test("a field that another client changed is no longer ours, so the wish is not fulfilled even by the same value", () => {
   const [entry, ...rest] = live.metadata.managedFields ?? [];
   const spec = { ...(entry?.fieldsV1?.["f:spec"] as object), "f:replicas": undefined };
   const taken = JSON.parse(JSON.stringify({ ...entry?.fieldsV1, "f:spec": spec }));
@@ -121,9 +121,9 @@ test("a field that somebody changed is no longer ours, so the wish is not fulfil
 });
 
 test("of an object that we never applied nothing is ours, so only a wish for nothing is fulfilled", () => {
-  const stranger = { ...live, metadata: { ...live.metadata, managedFields: [] } };
-  assert.equal(fulfils(stranger, wish()), false);
-  assert.equal(fulfils(stranger, { metadata: { namespace: "lease", name: "web" } }), true);
+  const foreign = { ...live, metadata: { ...live.metadata, managedFields: [] } };
+  assert.equal(fulfils(foreign, wish()), false);
+  assert.equal(fulfils(foreign, { metadata: { namespace: "lease", name: "web" } }), true);
 });
 
 test("an object on its way out is not as wished, whatever it looks like", () => {
@@ -140,7 +140,7 @@ test("a field of ours that is not there was empty when we applied it", () => {
   }
 });
 
-test("an empty list that is shared by elements owns nothing; one that somebody filled is not as wished", () => {
+test("an empty list that is shared by elements owns nothing; one that another client filled is not as wished", () => {
   const desired = { ...named, spec: { a: "x", list: [], deep: { list: [] } } };
   const paths = { "f:spec": { "f:a": {} } };
   assert.equal(fulfils(ours(paths, { spec: { a: "x" } }), desired), true);

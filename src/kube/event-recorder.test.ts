@@ -17,7 +17,7 @@ const missing: EventToRecord = {
   note: "its discovery pod does not answer",
 };
 
-interface Told {
+interface Reported {
   readonly metadata: { readonly namespace: string };
   readonly note: string;
   readonly eventTime: string;
@@ -37,12 +37,12 @@ function start(owner: Owner) {
     await running;
     await cluster.close();
   });
-  const events = (): readonly Told[] => cluster.server.list(kinds.event) as readonly (KubeObject & Told)[];
+  const events = (): readonly Reported[] => cluster.server.list(kinds.event) as readonly (KubeObject & Reported)[];
   const written = (count: number) => clock.advanceUntil(() => recorder.counts.written === count, 3_600_000);
   return { clock, cluster, recorder, events, written };
 }
 
-test("trouble is told as an Event of the object that has it", async (t) => {
+test("error is reported as an Event of the object that has it", async (t) => {
   const { recorder, events, written } = start(t);
   recorder.record(missing);
   await written(1);
@@ -57,7 +57,7 @@ test("trouble is told as an Event of the object that has it", async (t) => {
   assert.match(events()[0]?.eventTime ?? "", /\.\d{6}Z$/);
 });
 
-test("trouble that goes on is counted in the one Event, now and then", async (t) => {
+test("error that goes on is counted in the one Event, now and then", async (t) => {
   const { clock, recorder, events } = start(t);
   for (let minute = 0; minute <= 21; minute++) {
     recorder.record(missing);
@@ -84,7 +84,7 @@ test("an Event whose words change is followed by another, but not each time", as
   );
 });
 
-test("many troubles are told at a pace, and each in the end", async (t) => {
+test("many errors are reported at a pace, and each in the end", async (t) => {
   const { clock, recorder, events } = start(t);
   const many = eventsPerMinute * 3;
   for (let index = 0; index < many; index++) {
@@ -106,7 +106,7 @@ test("no more is remembered than there is room for", async (t) => {
   assert.ok(recorder.queue.size <= eventsKept);
 });
 
-test("a long note is cut where the API server would refuse it, between two letters", async (t) => {
+test("a long note is cut where the API server would reject it, between two characters", async (t) => {
   const { recorder, events, written } = start(t);
   recorder.record({ ...missing, note: "ä".repeat(1_000) });
   await written(1);

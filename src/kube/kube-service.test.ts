@@ -5,14 +5,15 @@ import { createMetrics } from "../runtime/metrics.ts";
 import { kinds } from "./kinds.ts";
 import { measureKube } from "./kube-service.ts";
 
-test("every watch tells how old it is, how much it holds and what went wrong, added up for each resource", async (t) => {
+test("every watch reports how old it is, how much it holds and what went wrong, added up for each resource", async (t) => {
   const metrics = createMetrics();
   t.after(() => metrics.stop());
   const cluster = simulateKube(t);
   const kube = cluster.connect("test");
   t.after(() => kube.close());
   measureKube(metrics, kube);
-  for (const name of ["one", "two"]) cluster.server.create(kinds.secret, { metadata: { namespace, name } }, "somebody");
+  for (const name of ["one", "two"])
+    cluster.server.create(kinds.secret, { metadata: { namespace, name } }, "other-manager");
   const all = kube.watch({ kind: kinds.secret, project: () => undefined });
   const one = kube.watch({ kind: kinds.secret, fieldSelector: "metadata.name=one", project: () => undefined });
   await Promise.all([all.synced(), one.synced()]);

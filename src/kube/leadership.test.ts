@@ -86,17 +86,17 @@ test("one whose process was stopped for too long no longer leads when it goes on
   assert.equal(leadership.leading, true);
 });
 
-test("one whose Lease somebody gave to another stops, and one whose Lease was deleted makes it again", async (t) => {
+test("one whose Lease another client gave to another stops, and one whose Lease was deleted makes it again", async (t) => {
   const { clock, cluster, leaders, start } = openStage(t);
   const one = start("one");
   await clock.advance(1_000);
   const live = cluster.server.get(kinds.lease, at);
   assert.ok(live);
-  const spec = { ...(live["spec"] as object), holderIdentity: "a stranger" };
+  const spec = { ...(live["spec"] as object), holderIdentity: "another instance" };
   cluster.server.update(kinds.lease, { ...live, spec }, "test");
   await clock.advance(leaderRenewMs);
   assert.deepEqual([...leaders], []);
-  assert.equal(one.leadership.waitingFor, "a stranger leads");
+  assert.equal(one.leadership.waitingFor, "another instance leads");
   // It never says anything again.
   await clock.advance(leaderDurationMs + leaderRetryMs);
   assert.deepEqual([...leaders], ["one"]);
@@ -158,10 +158,10 @@ test("a leader whose Lease was deleted and made anew by another stops at its nex
   const live = cluster.server.get(kinds.lease, at);
   assert.ok(live);
   cluster.server.delete(kinds.lease, at);
-  const spec = { ...(live["spec"] as object), holderIdentity: "a stranger" };
+  const spec = { ...(live["spec"] as object), holderIdentity: "another instance" };
   cluster.server.create(kinds.lease, { metadata: at, spec }, "test");
   await clock.advance(leaderRenewMs);
-  assert.deepEqual([[...leaders], leadership.waitingFor], [[], "a stranger leads"]);
+  assert.deepEqual([[...leaders], leadership.waitingFor], [[], "another instance leads"]);
 });
 
 test("when the leader dies and its Lease is deleted, another leads once that one must have stopped", async (t) => {
@@ -180,7 +180,7 @@ test("when the leader dies and its Lease is deleted, another leads once that one
 });
 
 for (const answerMs of [1_500, 2_600, 3_000]) {
-  test(`an API server that takes ${answerMs} ms for each answer costs nobody the lead`, async (t) => {
+  test(`an API server that takes ${answerMs} ms for each answer costs no one the lead`, async (t) => {
     const { clock, cluster, leaders, start, most } = openStage(t);
     cluster.faults.slow(answerMs);
     start("one");
@@ -216,7 +216,7 @@ test("who leads sends one write each time, and nothing else", async (t) => {
   assert.equal(cluster.counts.requests - before, 10);
 });
 
-test("a word whose answer was lost, or that somebody else wrote beside, costs nobody the lead", async (t) => {
+test("a word whose answer was lost, or that another client wrote beside, costs no one the lead", async (t) => {
   const { clock, cluster, leaders, start, most } = openStage(t);
   start("one");
   await clock.advance(1_000);
@@ -243,15 +243,15 @@ test("whatever the API server does to three copies, no two of them lead at once"
     for (let round = 0; round < 100; round++) {
       cluster.faults.clear();
       const kind = kinds.lease;
-      const troubles = [
+      const errors = [
         () => cluster.faults.slow(random.int(7_000)),
         () => cluster.faults.forbid("update", kind),
         () => cluster.faults.loseAnswer({ kind, times: 3 }),
-        () => cluster.faults.refuse({ status: 503, kind, times: 3 }),
+        () => cluster.faults.reject({ status: 503, kind, times: 3 }),
         () => cluster.server.get(kind, at) && cluster.server.delete(kind, at),
         () => undefined,
       ];
-      troubles[random.int(troubles.length)]?.();
+      errors[random.int(errors.length)]?.();
       await clock.advance(random.int(20_000));
       assert.ok(most() <= 1, `seed ${seed}, round ${round}`);
     }

@@ -19,7 +19,7 @@ const sidecar = (name: string, list: Record<string, unknown>) => ({ name, restar
 
 const cases: Case[] = [
   {
-    name: "a pod that asks for nothing counts nothing",
+    name: "a pod that requests nothing counts nothing",
     spec: { containers: [{ name: "web" }] },
     counts: [0n, 0n, 0n],
   },
@@ -67,7 +67,7 @@ const cases: Case[] = [
     counts: [2_250n, 184n * mi, 0n],
   },
   {
-    name: "what the pod asks for as a whole replaces cpu and memory of its containers, and nothing else",
+    name: "what the pod requests as a whole replaces cpu and memory of its containers, and nothing else",
     spec: {
       containers: [{ name: "web", ...requests({ cpu: "4", memory: "1Gi", "ephemeral-storage": "1Mi" }) }],
       resources: { requests: { cpu: "1", "ephemeral-storage": "9Mi", "hugepages-2Mi": "4Mi" } },
@@ -95,7 +95,7 @@ const cases: Case[] = [
     counts: [2_000n, 96n * mi, 0n],
   },
   {
-    name: "a container that is being grown counts with what it asks for",
+    name: "a container that is being grown counts with what it requests",
     spec: { containers: [web] },
     status: { containerStatuses: [{ name: "web", resources: { requests: { cpu: "100m" } } }] },
     counts: [500n, 64n * mi, 0n],
@@ -155,7 +155,7 @@ test("every resource is counted under its own name", () => {
   });
 });
 
-test("a quantity that the API server would not have let in is refused", () => {
+test("a quantity that the API server would not have let in is rejected", () => {
   for (const cpu of ["lots", "-1"]) {
     const spec = { containers: [{ name: "web", ...requests({ cpu }) }] };
     assert.throws(() => podRequests({ metadata: { name: "p" }, spec }, readAllAmounts));

@@ -15,7 +15,7 @@ import type { PolicySettings } from "../../src/kube/objects/network-policies.ts"
 import { noOvercommit } from "../../src/market/fit.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { eventually } from "../eventually.ts";
-import { refusal } from "../kube-objects.ts";
+import { rejection } from "../kube-objects.ts";
 import { createCalls } from "./calls.ts";
 import { labIsMissing, shareNode, temporaryNamespace } from "./cluster.ts";
 import { runLease } from "./lab-lease.ts";
@@ -220,7 +220,7 @@ describe("a lease on the lab", { skip: labIsMissing }, async () => {
     };
     for (const [name, spec] of Object.entries(pods)) {
       const pod = { metadata: { namespace: ours.namespace, name }, spec };
-      const error = await refusal(kube.create(kinds.pod, pod), "AKP_KUBE_FORBIDDEN");
+      const error = await rejection(kube.create(kinds.pod, pod), "AKP_KUBE_FORBIDDEN");
       assert.match(error.message, /violates PodSecurity "baseline/);
     }
   });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { places } from "../../lab/places.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import { eventually } from "../eventually.ts";
-import { refusal } from "../kube-objects.ts";
+import { rejection } from "../kube-objects.ts";
 import { labIsMissing, temporaryNamespace } from "./cluster.ts";
 import { openKube } from "./open-kube.ts";
 
@@ -36,5 +36,5 @@ test("a refusal that repeats what it refuses, at any length, is told as what it 
   const namespace = await temporaryNamespace(t);
   const kube = openKube(t, places.kubeconfig);
   const pod = podOf(namespace, "bad", [{ name: "é".repeat(60_000), value: "x" }]);
-  await refusal(kube.create(kinds.pod, pod), "AKP_KUBE_REFUSED");
+  await rejection(kube.create(kinds.pod, pod), "AKP_KUBE_REFUSED");
 });

@@ -58,7 +58,7 @@ test("a cluster without a metrics API, one that forbids it and one that fails sa
   forbidden.cluster.faults.forbid("list", kinds.podMetrics);
   assert.deepEqual((await forbidden.told()).answer, { unknown: "forbidden" });
   const failing = stage(t, true);
-  failing.cluster.faults.refuse({ status: 503, kind: kinds.podMetrics, times: 100 });
+  failing.cluster.faults.reject({ status: 503, kind: kinds.podMetrics, times: 100 });
   const { answer, tookMs } = await failing.told();
   assert.deepEqual(answer, { unknown: "no answer" });
   assert.ok(tookMs <= usageAnswerMs, `${tookMs} ms`);

@@ -3,11 +3,11 @@ import { test } from "node:test";
 import { assertLinear } from "../../../test/cost.ts";
 import { apiError } from "./api-errors.ts";
 
-const asked = { verb: "create", resource: "pods web of lease" };
+const requested = { verb: "create", resource: "pods web of lease" };
 const peer = { server: new URL("https://10.0.0.1:6443"), path: "kubeconfig" };
 
 /** As a real API server wrote them. */
-const refusals = {
+const rejections = {
   AKP_KUBE_TERMINATING: {
     status: 403,
     reason: "Forbidden",
@@ -50,11 +50,11 @@ const refusals = {
   },
 };
 
-for (const [code, { status, reason, message, ...more }] of Object.entries(refusals)) {
-  test(`a refusal that means ${code} is told apart, and keeps its reason and its causes`, () => {
+for (const [code, { status, reason, message, ...more }] of Object.entries(rejections)) {
+  test(`a rejection that means ${code} is distinguished, and keeps its reason and its causes`, () => {
     const causes = "causes" in more ? more.causes : [];
     const body = JSON.stringify({ kind: "Status", code: status, reason, message, details: { name: "web", causes } });
-    const error = apiError({ status, body }, asked, peer);
+    const error = apiError({ status, body }, requested, peer);
     assert.equal(error.code, code);
     assert.equal(error.details["statusReason"], reason);
     assert.deepEqual(error.details["causes"], causes);
@@ -62,12 +62,12 @@ for (const [code, { status, reason, message, ...more }] of Object.entries(refusa
   });
 }
 
-test("what a policy of the cluster itself denies is refused like what a webhook denies, and no rights would help", async () => {
+test("what a policy of the cluster itself denies is rejected like what a webhook denies, and no rights would help", async () => {
   const message = `deployments.apps "web" is forbidden: ValidatingAdmissionPolicy 'repos' with binding 'all' denied request: no`;
   const body = JSON.stringify({ kind: "Status", code: 403, reason: "Forbidden", message, details: { name: "web" } });
-  assert.equal(apiError({ status: 403, body }, asked, peer).code, "AKP_KUBE_REFUSED");
+  assert.equal(apiError({ status: 403, body }, requested, peer).code, "AKP_KUBE_REFUSED");
   const hostile = (size: number) => `ValidatingAdmissionPolicy '${"' with binding '".repeat(size)}`;
-  const read = (body: string) => apiError({ status: 403, body }, asked, peer);
+  const read = (body: string) => apiError({ status: 403, body }, requested, peer);
   assert.equal(read(hostile(50_000)).code, "AKP_KUBE_FORBIDDEN");
   await assertLinear((size) => read.bind(undefined, hostile(size)), 4_000);
 });

@@ -48,7 +48,7 @@ test("a line is cut at the same places however it comes in, and never within a c
   );
 });
 
-test("where none may be cut, a line that is too long is refused before it has ended", async () => {
+test("where none may be cut, a line that is too long is rejected before it has ended", async () => {
   await assert.rejects(read([Buffer.from("123456789")], "fail"), TooLong);
   assert.deepEqual(await read([Buffer.from("1234567\n12345678\n")], "fail"), [["1234567"], ["12345678"]]);
 });

@@ -111,7 +111,7 @@ test("a watch that keeps nothing hands over what is there and what comes, and al
   assert.equal(cache.counts.relists, 1);
 });
 
-test("of a watch that keeps nothing each page of a list is handed over before the next is asked for", async (t) => {
+test("of a watch that keeps nothing each page of a list is handed over before the next is requested", async (t) => {
   const requests = new Map<string, number>();
   const { watch, put, until, counts } = stage(t, {
     uncached: true,
@@ -145,7 +145,7 @@ test("when the past is gone, the list is read anew and what went meanwhile is de
   put("again", "2");
   faults.forgetPast();
   faults.cutWatches();
-  // A version that is refused at once is a failure like another, and waits a moment.
+  // A version that is rejected at once is a failure like another, and waits a moment.
   await until("the news", () => seen.length === 4, 5_000);
   assert.deepEqual(seen.toSorted(), ["added again 2", "deleted again 1", "deleted gone 1", "modified kept 2"]);
   assert.ok(seen.indexOf("deleted again 1") < seen.indexOf("added again 2"));
@@ -153,7 +153,7 @@ test("when the past is gone, the list is read anew and what went meanwhile is de
   assert.deepEqual([...cache.list()].toSorted(), ["2", "2"]);
 });
 
-test("of a list that is read anew nobody ever sees a part", async (t) => {
+test("of a list that is read anew no one ever sees a part", async (t) => {
   const sizes = new Set<number>();
   const { watch, seen, put, remove, until, counts, faults, clock } = stage(t, {
     handle: () => void sizes.add(cache.size),
@@ -176,7 +176,7 @@ test("of a list that is read anew nobody ever sees a part", async (t) => {
   assert.ok(seen.slice(0, 300).every((change) => change.startsWith("deleted old")));
 });
 
-test("a server whose past is always gone is not asked without end", async (t) => {
+test("a server whose past is always gone is not requested without end", async (t) => {
   const { watch, clock, counts, faults } = stage(t);
   watch();
   await eventually("the watch", () => counts.watching === 1);
@@ -289,7 +289,7 @@ test("a watch can be closed while its handler hangs", async (t) => {
 test("a kind that is not installed yet is waited for, and the watch says so meanwhile", async (t) => {
   const { kube, server, until } = stage(t);
   const cache = kube.watch({ kind: kinds.manifest, project: ({ metadata }) => metadata.name });
-  await eventually("the trouble", () => ProviderError.is(cache.error, "AKP_KUBE_KIND_MISSING"));
+  await eventually("the error", () => ProviderError.is(cache.error, "AKP_KUBE_KIND_MISSING"));
   assert.match(cache.error?.message ?? "", /manifests\.akash\.network/);
   assert.equal(cache.ready, false);
   server.create(kinds.customResourceDefinition, definitionOf(kinds.manifest), "hand");
@@ -310,22 +310,22 @@ test("a watch whose definition goes begins again with the next one", async (t) =
   const cache = kube.watch({ kind: kinds.manifest, project: ({ metadata }) => metadata.uid });
   await eventually("the watch", () => cache.counts.connections === 1 && [...cache.list()][0] === first);
   server.delete(kinds.customResourceDefinition, definition.metadata);
-  await until("the trouble", () => ProviderError.is(cache.error, "AKP_KUBE_KIND_MISSING"));
+  await until("the error", () => ProviderError.is(cache.error, "AKP_KUBE_KIND_MISSING"));
   assert.equal(cache.size, 0);
   const second = install();
   await until("the new one", () => [...cache.list()][0] === second);
   assert.equal(cache.error, undefined);
 });
 
-test("a server that knows a kind no more for a moment is asked again as after any other failure", async (t) => {
+test("a server that knows a kind no more for a moment is requested again as after any other failure", async (t) => {
   const { watch, until, faults } = stage(t);
-  faults.refuse({ verb: "list", status: 404 });
+  faults.reject({ verb: "list", status: 404 });
   const cache = watch();
-  await eventually("the trouble", () => ProviderError.is(cache.error, "AKP_KUBE_KIND_MISSING"));
+  await eventually("the error", () => ProviderError.is(cache.error, "AKP_KUBE_KIND_MISSING"));
   await until("the list", () => cache.ready, 1_000);
 });
 
-test("kinds that are not installed are asked for at a slow pace, with one question for all of a group", async (t) => {
+test("kinds that are not installed are requested at a slow pace, with one question for all of a group", async (t) => {
   const { kube, clock, counts } = stage(t);
   const missing = [kinds.manifest, kinds.providerHost, kinds.providerLeasedIp];
   const caches = missing.map((kind) => kube.watch({ kind, project: ({ metadata }) => metadata.name }));
@@ -333,14 +333,14 @@ test("kinds that are not installed are asked for at a slow pace, with one questi
   assert.equal(counts.requests, missing.length, "one list of each");
   await clock.advance(10 * kubeMissingKindMs);
   assert.equal(counts.requests, missing.length + 10);
-  for (const { error: trouble } of caches) assert.match(trouble?.message ?? "", /akash\.network/);
+  for (const { error } of caches) assert.match(error?.message ?? "", /akash\.network/);
 });
 
-test("a server that does not say what it offers is asked for the list itself", async (t) => {
+test("a server that does not say what it offers is requested the list itself", async (t) => {
   const { kube, clock, server, faults, until } = stage(t);
   const cache = kube.watch({ kind: kinds.manifest, project: ({ metadata }) => metadata.name });
   await clock.settle();
-  faults.refuse({ verb: "get", status: 403, times: 1_000 });
+  faults.reject({ verb: "get", status: 403, times: 1_000 });
   server.create(kinds.customResourceDefinition, definitionOf(kinds.manifest), "hand");
   await until("the list", () => cache.ready);
 });
@@ -349,18 +349,18 @@ test("a forbidden verb is named with its resource, and works as soon as it is gr
   const { watch, until, faults } = stage(t);
   faults.forbid("watch", kinds.configMap);
   const cache = watch();
-  await eventually("the trouble", () => ProviderError.is(cache.error, "AKP_KUBE_FORBIDDEN"));
+  await eventually("the error", () => ProviderError.is(cache.error, "AKP_KUBE_FORBIDDEN"));
   assert.match(cache.error?.message ?? "", /forbids us to watch configmaps/);
   faults.allow("watch", kinds.configMap);
   await until("the watch", () => cache.counts.connections === 1);
   assert.equal(cache.error, undefined);
 });
 
-test("a server that has too much to do is left alone for as long as it asks", async (t) => {
+test("a server that has too much to do is left alone for as long as it requests", async (t) => {
   const { watch, clock, until, counts, faults } = stage(t);
-  faults.refuse({ status: 429, retryAfterSeconds: 7 });
+  faults.reject({ status: 429, retryAfterSeconds: 7 });
   const cache = watch();
-  await eventually("the trouble", () => ProviderError.is(cache.error, "AKP_KUBE_BUSY"));
+  await eventually("the error", () => ProviderError.is(cache.error, "AKP_KUBE_BUSY"));
   await clock.advance(5_000);
   assert.equal(counts.requests, 1);
   await until("the list", () => cache.ready, 10_000);
@@ -396,13 +396,13 @@ test("a list whose later pages are gone is read anew", async (t) => {
   assert.equal(cache.get({ namespace, name: "map-0" }), "2");
 });
 
-test("a server that takes too long to accept a watch is asked again", async (t) => {
+test("a server that takes too long to accept a watch is requested again", async (t) => {
   const { watch, clock, faults, until } = stage(t);
   const cache = watch();
   await clock.settle();
   faults.slow(20_000);
   faults.endWatches();
-  await until("the trouble", () => ProviderError.is(cache.error, "AKP_KUBE_UNREACHABLE"));
+  await until("the error", () => ProviderError.is(cache.error, "AKP_KUBE_UNREACHABLE"));
   assert.match(cache.error?.message ?? "", /no answer within 8000 ms/);
   faults.clear();
   await until("the watch", () => cache.error === undefined);
@@ -423,7 +423,7 @@ test("watches that break after every second event miss nothing", async (t) => {
   assert.equal(cache.counts.relists, 0);
 });
 
-test("a watch that is closed asks for nothing more", async (t) => {
+test("a watch that is closed requests nothing more", async (t) => {
   const { watch, clock, counts } = stage(t);
   const cache = watch();
   await eventually("the watch", () => counts.watching === 1);
@@ -434,7 +434,7 @@ test("a watch that is closed asks for nothing more", async (t) => {
   assert.equal(counts.requests, requests);
 });
 
-test("a cache that lies lists again when it is told so, and what it missed is handed over", async (t) => {
+test("a cache that lies lists again when it is reported so, and what it missed is handed over", async (t) => {
   const { watch, seen, put, remove, until, faults } = stage(t);
   put("one", "1");
   put("gone", "1");
@@ -443,7 +443,7 @@ test("a cache that lies lists again when it is told so, and what it missed is ha
   faults.silenceWatches();
   remove("gone");
   put("one", "2");
-  assert.equal(cache.get({ namespace, name: "one" }), "1", "nobody has told it");
+  assert.equal(cache.get({ namespace, name: "one" }), "1", "no one has reported it");
   cache.relist("a test knows better");
   await until("what is there", () => cache.size === 1 && cache.error === undefined);
   assert.deepEqual(seen.slice(2), ["deleted gone 1", "modified one 2"]);

@@ -33,7 +33,7 @@ test("a log that is followed goes on after every kind of interruption, with no l
   // A server that stops ends the stream as politely as a container does.
   cluster.faults.endLogs();
   await clock.advance(2_000);
-  cluster.faults.refuse({ status: 500, path: "/log" });
+  cluster.faults.reject({ status: 500, path: "/log" });
   cluster.faults.endLogs();
   await clock.advance(10_000);
   await reading;
@@ -53,21 +53,21 @@ test("following ends with its signal", async (t) => {
   assert.equal(seen.length, length);
 });
 
-test("a pod that is not there has no log, and that is told", async (t) => {
+test("a pod that is not there has no log, and that is reported", async (t) => {
   const { kube } = await stage(t);
-  const lines = kube.logs({ namespace: "lease", name: "nobody" }, { follow: true })[Symbol.asyncIterator]();
+  const lines = kube.logs({ namespace: "lease", name: "missing" }, { follow: true })[Symbol.asyncIterator]();
   await assert.rejects(lines.next(), (thrown) => ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND"));
 });
 
-interface Told {
-  /** The lines of the log as it is now: every stream tells them and ends politely. */
+interface Reported {
+  /** The lines of the log as it is now: every stream reports them and ends politely. */
   log(): readonly string[];
   /** The status of the pod as it is now. */
   status(): object;
 }
 
-/** A server that ends every stream at once, as one does that is just stopping or whose kubelet is in trouble. */
-function followPoliteEnds({ log, status }: Told, options: PodLogOptions = {}) {
+/** A server that ends every stream at once, as one does that is just stopping or whose kubelet is in error. */
+function followPoliteEnds({ log, status }: Reported, options: PodLogOptions = {}) {
   const clock = createVirtualClock();
   const requests: string[] = [];
   const transport = answering((path) => {
@@ -90,7 +90,7 @@ function followPoliteEnds({ log, status }: Told, options: PodLogOptions = {}) {
 const running = { state: { running: {} } };
 const ended = { state: { terminated: {} } };
 
-test("a stream that ends politely again and again while the container runs is asked for with growing pauses", async () => {
+test("a stream that ends politely again and again while the container runs is requested with growing pauses", async () => {
   const lines = ["2026-01-01T00:00:01Z one", "2026-01-01T00:00:01Z two", "failed to watch the log file"];
   let status = { containerStatuses: [{ name: "box", ...running }] as object[] };
   const { clock, requests, seen, reading } = followPoliteEnds({ log: () => lines, status: () => status });
@@ -188,8 +188,8 @@ test("wherever streams break off, in the middle of a line too, every line comes 
 
 test("a server that stops just when the container ends takes no line with it", async () => {
   const lines = ["2026-01-01T00:00:01Z one", "2026-01-01T00:00:01.5Z two", "2026-01-01T00:00:02Z three"];
-  let told = 1;
-  const log = () => lines.slice(0, told++ === 1 ? 1 : 3);
+  let reported = 1;
+  const log = () => lines.slice(0, reported++ === 1 ? 1 : 3);
   const { seen, reading } = followPoliteEnds({
     log,
     status: () => ({ containerStatuses: [{ name: "box", ...ended }] }),

@@ -11,7 +11,7 @@ import { kubePageObjects } from "./pages.ts";
 import { kubeAnswerBytes } from "./requests.ts";
 import type { Transport } from "./transport.ts";
 
-/** A server under pressure that refuses every third page, in pages of a hundred. */
+/** A server under pressure that rejects every third page, in pages of a hundred. */
 function stagePressed(owner: Owner, status: number) {
   const clock = createVirtualClock();
   const cluster = simulateKube(owner, { clock });
@@ -26,7 +26,7 @@ function stagePressed(owner: Owner, status: number) {
     send(request) {
       if (request.verb === "list") {
         pages.push(new URLSearchParams(request.path.split("?")[1]).get("continue") ?? "first");
-        if (pages.length % 3 === 0) cluster.faults.refuse({ status, verb: "list" });
+        if (pages.length % 3 === 0) cluster.faults.reject({ status, verb: "list" });
       }
       return inner.send(request);
     },
@@ -37,14 +37,14 @@ function stagePressed(owner: Owner, status: number) {
 }
 
 for (const status of [429, 503]) {
-  test(`a page that is refused with ${status} is asked for again, and no other`, async (t) => {
+  test(`a page that is rejected with ${status} is requested again, and no other`, async (t) => {
     const { clock, kube, pages } = stagePressed(t, status);
     const cache = kube.watch({ kind: kinds.secret, namespace, project: ({ metadata }) => metadata.name });
     await clock.advanceUntil(() => cache.ready, 60_000);
     assert.equal(cache.size, 2_000);
     assert.equal(cache.counts.lists, 1);
     assert.equal(new Set(pages).size, 20);
-    assert.equal(pages.length, 29, "twenty pages, and a third as many refusals");
+    assert.equal(pages.length, 29, "twenty pages, and a third as many rejections");
     pages.length = 0;
     const listed = kube.list(kinds.secret, { namespace });
     await clock.advance(60_000);
@@ -54,29 +54,29 @@ for (const status of [429, 503]) {
 }
 
 test("a list is read in pages of five hundred", async (t) => {
-  const asked: (string | null)[] = [];
+  const requested: (string | null)[] = [];
   const kube = stageAnswer(t, { metadata: { resourceVersion: "1" }, items: [] }, (path) => {
-    asked.push(new URLSearchParams(path.split("?")[1]).get("limit"));
+    requested.push(new URLSearchParams(path.split("?")[1]).get("limit"));
   });
   await kube.list(kinds.pod);
-  assert.deepEqual(asked, ["500"]);
+  assert.deepEqual(requested, ["500"]);
   assert.equal(kubePageObjects, 500);
 });
 
 test("a page that is larger than an answer may be is read in smaller ones, which grow again after it", async (t) => {
-  const asked: number[] = [];
+  const requested: number[] = [];
   const objects = Array.from({ length: 130 }, (_, n) => ({ metadata: { name: `${n}` } }));
   // The first ten are so large that no more than a dozen of them fit into an answer.
   const isTooMuch = (from: number, limit: number) => from < 10 && limit > 12;
   const kube = stageAnswer(t, (query) => {
     const [from, limit] = [Number(query.get("continue") ?? 0), Number(query.get("limit"))];
-    asked.push(limit);
+    requested.push(limit);
     if (isTooMuch(from, limit)) return Buffer.alloc(kubeAnswerBytes + 1, " ");
     const next = from + limit < objects.length ? { continue: String(from + limit) } : {};
     return { metadata: { resourceVersion: "1", ...next }, items: objects.slice(from, from + limit) };
   });
   assert.equal((await kube.list(kinds.pod)).length, objects.length);
-  assert.deepEqual(asked, [500, 50, 5, 10, 20, 40, 80]);
+  assert.deepEqual(requested, [500, 50, 5, 10, 20, 40, 80]);
 });
 
 test("a list without a version, as the metrics API has it, is a list too", async (t) => {
@@ -90,7 +90,7 @@ test("a list without a version, as the metrics API has it, is a list too", async
 test("nothing can be watched from a list without a version, and the watch says so", async (t) => {
   const kube = stageAnswer(t, { metadata: {}, items: [] });
   const cache = kube.watch({ kind: kinds.nodeMetrics, project: () => undefined });
-  await eventually("the trouble", () => cache.error !== undefined);
+  await eventually("the error", () => cache.error !== undefined);
   assert.match(cache.error?.message ?? "", /a list without a version/);
   assert.equal(cache.ready, false);
 });

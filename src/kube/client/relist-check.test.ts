@@ -30,7 +30,7 @@ function stage(owner: Owner) {
     close: () => now.close(),
   };
 
-  /** As a real server does: the watch is accepted, and told nothing up to the version that it asked for. */
+  /** As a real server does: the watch is accepted, and reported nothing up to the version that it requested. */
   function isAhead({ verb, path }: SentRequest): boolean {
     return verb === "watch" && Number(queryOf(path).get("resourceVersion")) > versionOf(after);
   }
@@ -88,7 +88,7 @@ test("a server whose versions went back is noticed within a minute, and what it 
   await eventually("the next change", () => cache.size === 2);
 });
 
-test("objects of another past are told as changed even where uid and version are the same", async (t) => {
+test("objects of another past are reported as changed even where uid and version are the same", async (t) => {
   const { clock, before, after, replace, cache, changes } = stage(t);
   put(before, "one", "before");
   for (let n = 0; n < 100; n += 1) put(before, `old-${n}`, "1");
@@ -105,7 +105,7 @@ test("objects of another past are told as changed even where uid and version are
   assert.equal(changes.at(-1), "modified one after");
 });
 
-test("a server that was replaced and is past our version by now fools nobody for longer than a list is believed", async (t) => {
+test("a server that was replaced and is past our version by now fools no one for longer than a list is believed", async (t) => {
   const { clock, before, after, replace, cache } = stage(t);
   put(before, "old", "1");
   for (let n = 0; n < 100; n += 1) put(after, `new-${n}`, "1");

@@ -24,16 +24,16 @@ test("a warning is logged once and counted each time, without what is to be hidd
     mask: (text: string) => text.replaceAll("token", "***"),
   };
   const hide = (text: string) => text.replaceAll("hunter2", "#");
-  const asked = { verb: "list", resource: "ingresses" };
+  const requested = { verb: "list", resource: "ingresses" };
   for (let n = 0; n < 3; n += 1) {
     const headers = { warning: '299 - "old version, token, hunter2"' };
-    assert.deepEqual(warningsOf({ headers, peer, hide }, asked), ["old version, ***, #"]);
+    assert.deepEqual(warningsOf({ headers, peer, hide }, requested), ["old version, ***, #"]);
   }
-  assert.deepEqual(warningsOf({ headers: {}, peer, hide }, asked), []);
-  assert.deepEqual(lines, [{ ...asked, warning: "old version, ***, #" }]);
+  assert.deepEqual(warningsOf({ headers: {}, peer, hide }, requested), []);
+  assert.deepEqual(lines, [{ ...requested, warning: "old version, ***, #" }]);
   assert.equal(counts.warnings, 3);
   for (let n = 0; n < 2 * kubeWarnings; n += 1) {
-    warningsOf({ headers: { warning: `299 - "number ${n}"` }, peer, hide }, asked);
+    warningsOf({ headers: { warning: `299 - "number ${n}"` }, peer, hide }, requested);
   }
   assert.equal(lines.length, 1 + 2 * kubeWarnings);
 });

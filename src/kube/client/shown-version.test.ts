@@ -40,7 +40,7 @@ test("who waits for a version goes on when the cache shows it, however late that
   await cache.seen(first);
 });
 
-test("who waits for a version is told when he no longer wants to, and when the watch ends", async (t) => {
+test("who waits for a version is reported when it no longer wants to, and when the watch ends", async (t) => {
   const { faults, cache, put } = await stage(t);
   faults.silenceWatches();
   const version = await put("1");

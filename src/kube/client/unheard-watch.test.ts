@@ -16,13 +16,13 @@ async function stage(owner: Owner, body: () => Readable) {
   const cluster = simulateKube(owner, { clock });
   const inner = cluster.transport();
   let isBroken = false;
-  let asked = 0;
+  let requested = 0;
   const transport: Transport = {
     ...inner,
     async send(request) {
       if (!isBroken || request.verb !== "watch") return inner.send(request);
-      asked += 1;
-      assert.ok(asked < 10_000, "asked without a pause");
+      requested += 1;
+      assert.ok(requested < 10_000, "requested without a pause");
       return { status: 200, headers: {}, body: body(), peer: await inner.peer() };
     },
   };
@@ -58,7 +58,7 @@ for (const [what, events] of Object.entries({
   "brings one thing and fails": [news, gone],
   "brings what is no object": [{ type: "ADDED", object: null }],
 })) {
-  test(`a server whose every watch ${what}, at once, is not asked without a pause`, async (t) => {
+  test(`a server whose every watch ${what}, at once, is not requested without a pause`, async (t) => {
     const lines = Buffer.from(events.map((event) => `${JSON.stringify(event)}\n`).join(""));
     const { clock, cache } = await stage(t, () => Readable.from([lines]));
     await clock.advance(60_000);

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { test } from "node:test";
 import { createCountingBoundary } from "../../../test/counting-boundary.ts";
 import { openClient } from "../../../test/kube-client.ts";
-import { configMap, refusal } from "../../../test/kube-objects.ts";
+import { configMap, rejection } from "../../../test/kube-objects.ts";
 import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
 import { createVirtualClock } from "../../../test/virtual-clock.ts";
 import { realClock } from "../../runtime/clock.ts";
@@ -41,14 +41,14 @@ test("a patch whose answer was lost is not sent again, and a replacement that is
   const kube = connect("akash-provider");
   const made = server.create(kinds.configMap, { metadata: { ...at, finalizers: ["example.com/first"] } });
   faults.loseAnswer({ verb: "patch" });
-  await refusal(kube.patch(kinds.configMap, at, operations), "AKP_KUBE_UNREACHABLE");
+  await rejection(kube.patch(kinds.configMap, at, operations), "AKP_KUBE_UNREACHABLE");
   const finalizers = server.get(kinds.configMap, at)?.metadata.finalizers;
   assert.deepEqual(finalizers, ["example.com/first", "example.com/hold"], "once");
   assert.equal(kube.counts.retries, 0);
 
   const patched = server.get(kinds.configMap, at) ?? made;
   faults.loseAnswer({ verb: "update" });
-  const replacing = refusal(kube.replace(kinds.configMap, { ...patched, data: { a: "1" } }), "AKP_KUBE_CONFLICT");
+  const replacing = rejection(kube.replace(kinds.configMap, { ...patched, data: { a: "1" } }), "AKP_KUBE_CONFLICT");
   await clock.advance(10_000);
   await replacing;
   assert.deepEqual(server.get(kinds.configMap, at)?.["data"], { a: "1" });
@@ -72,12 +72,12 @@ test("an apply that an admission webhook does not let us try is left to the writ
   const desired = configMap(namespace, "map", {});
   const { written, object } = await kube.apply(kinds.configMap, desired, { dryRun: true });
   assert.deepEqual([written, object], [true, undefined]);
-  await refusal(kube.create(kinds.configMap, desired, { dryRun: true }), "AKP_KUBE_REFUSED");
+  await rejection(kube.create(kinds.configMap, desired, { dryRun: true }), "AKP_KUBE_REFUSED");
 });
 
 test("what an admission webhook repeats of a tenant's secrets is in no error, and cannot make another one of it", async (t) => {
   const inner = simulateKube(t).transport();
-  // Of each secret the whole, and of a long one what was left of it; the words are those by which refusals are told apart.
+  // Of each secret the whole, and of a long one what was left of it; the words are those by which rejections are distinguished.
   const secrets = ["hunter22", "details", "message", "long ".repeat(1_000)];
   const message = `admission webhook "rules.example.com" denied the request: ${secrets.join(", ")}`;
   const causes = [{ reason: "NamespaceTerminating", message, field: "spec" }];
@@ -93,10 +93,10 @@ test("what an admission webhook repeats of a tenant's secrets is in no error, an
   t.after(() => kube.close());
   const env = secrets.map((value, at) => ({ name: `NAME${at}`, value }));
   const desired = { metadata: at, spec: { template: { spec: { containers: [{ name: "web", env }] } } } };
-  const { message: told, details } = await refusal(
+  const { message: reported, details } = await rejection(
     kube.apply(kinds.deployment, desired, { live: null }),
     "AKP_KUBE_TERMINATING",
   );
-  assert.match(told, /denied the request: \[redacted\], \[redacted\], \[redacted\], \[redacted\]$/);
+  assert.match(reported, /denied the request: \[redacted\], \[redacted\], \[redacted\], \[redacted\]$/);
   assert.doesNotMatch(JSON.stringify(details), /hunter|long/);
 });

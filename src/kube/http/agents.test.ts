@@ -31,7 +31,7 @@ test("lines that a server sends one by one are not held one by one", async (t) =
 });
 
 for (const scheme of ["http", "https"]) {
-  test(`of an answer over ${scheme} that nobody reads, little is held`, async (t) => {
+  test(`of an answer over ${scheme} that no one reads, little is held`, async (t) => {
     const { certPem, keyPem } = makeCertificate({ name: "api" });
     const whole = 16 * 2 ** 20;
     const respond = (_request: unknown, response: { write(bytes: string): void; end(): void }) => {
@@ -75,10 +75,10 @@ async function answerOf(t: TestContext, server: Server, ca: string | undefined):
   const credentials = { current: () => Promise.resolve(access), rejected: () => undefined, close: () => undefined };
   const transport = createKubeTransport({ credentials, clock: createVirtualClock() });
   t.after(transport.close);
-  const asked = {
+  const requested = {
     ...{ verb: "read the log of", resource: "pod", method: "GET", path: "/" },
     headers: {},
     body: undefined,
   };
-  return (await transport.send({ ...asked, lane: "streams" })).body;
+  return (await transport.send({ ...requested, lane: "streams" })).body;
 }

@@ -1,4 +1,4 @@
-/** What every call promises, asked over HTTP of servers that are slow, busy or lose their answers. */
+/** What every call promises, requested over HTTP of servers that are slow, busy or lose their answers. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -24,7 +24,7 @@ async function stage(owner: Owner, serve: RequestListener, user: object = { toke
     requests += 1;
     serve(request, response);
   });
-  // A command begins with this; whoever says nothing to it has not answered either.
+  // A command begins with this; the caller that says nothing to it has not answered either.
   server.on("upgrade", () => {
     requests += 1;
   });
@@ -76,7 +76,7 @@ for (const [name, call] of Object.entries(calls)) {
     const called = call(kube, { signal: stop.signal });
     await eventually("the request", () => requests() === 1);
     stop.abort(new Error("not wanted any more"));
-    // Whoever ends a log himself is not told that it ended.
+    // A caller that ends a log himself is not reported that it ended.
     if (name === "logs") assert.deepEqual(await called, { done: true, value: undefined });
     else await assert.rejects(called, /not wanted any more/);
   });
@@ -97,7 +97,7 @@ for (const [name, call] of Object.entries(calls)) {
 }
 
 test("a call that would have to wait beyond its deadline says at once what stands in its way", async (t) => {
-  const { clock, kube, requests } = await stage(t, (_, response) => refuse(response, 429, { retryAfterSeconds: 20 }));
+  const { clock, kube, requests } = await stage(t, (_, response) => reject(response, 429, { retryAfterSeconds: 20 }));
   const called = kube.get(kinds.configMap, at, { deadlineMs: 10_000 });
   await assert.rejects(called, (thrown) => ProviderError.is(thrown, "AKP_KUBE_BUSY"));
   assert.equal(requests(), 1);
@@ -118,7 +118,7 @@ test("all pages of a list share its deadline", async (t) => {
   await called;
 });
 
-test("a credential plugin that takes its time holds nobody up beyond his deadline or signal", async (t) => {
+test("a credential plugin that takes its time holds no one up beyond its deadline or signal", async (t) => {
   const command = join(temporaryFolder(t), "plugin");
   // Until the folder is taken away.
   writeFileSync(command, `#!/bin/sh\nwhile [ -e ${command} ]; do sleep 0.05; done\n`);
@@ -129,9 +129,9 @@ test("a credential plugin that takes its time holds nobody up beyond his deadlin
   const stopped = kube.version({ signal: stop.signal });
   stop.abort(new Error("not wanted any more"));
   await assert.rejects(stopped, /not wanted any more/);
-  const refused = assert.rejects(late, (thrown) => ProviderError.is(thrown, "AKP_KUBE_PLUGIN_FAILED"));
+  const rejected = assert.rejects(late, (thrown) => ProviderError.is(thrown, "AKP_KUBE_PLUGIN_FAILED"));
   await clock.advance(3_000);
-  await refused;
+  await rejected;
 });
 
 test("closing ends a credential plugin that is under way, and the calls that wait for it", async (t) => {
@@ -151,7 +151,7 @@ for (const [user, secret] of [
   [{ token: "k8s-aws-v1.opaque0123456789" }, /opaque/],
   [{ username: "admin", password: "hunter2hunter2" }, /hunter2|dW50ZXI/],
 ] as const) {
-  test(`a proxy that repeats our request does not make us tell the ${Object.keys(user).at(-1)}`, async (t) => {
+  test(`a proxy that repeats our request does not make us report the ${Object.keys(user).at(-1)}`, async (t) => {
     const echo: RequestListener = ({ headers }, response) => {
       response.writeHead(502).end(`upstream refused\nauthorization: ${headers.authorization}`);
     };
@@ -168,7 +168,7 @@ for (const [user, secret] of [
 const gone = { reason: "NotFound", message: `configmaps "one" not found` };
 const other = { reason: "Conflict", message: "Precondition failed: UID in precondition: a, UID in object meta: b" };
 
-test("a refusal that repeats at length what was wished is still that refusal, in a few words", async (t) => {
+test("a rejection that repeats at length what was wished is still that rejection, in a few words", async (t) => {
   const message = `Deployment.apps "web" is invalid: env[0].name: Invalid value: "${"x".repeat(100_000)}"`;
   const causes = Array.from({ length: 100 }, () => ({ reason: "FieldValueInvalid", message, field: "env[0].name" }));
   const { kube } = await stage(t, (_, response) => {
@@ -183,21 +183,21 @@ test("a refusal that repeats at length what was wished is still that refusal, in
   });
 });
 
-test("what was not there is told so when the server says it at once", async (t) => {
-  const { kube } = await stage(t, (_, response) => refuse(response, 404, gone));
+test("what was not there is reported so when the server says it at once", async (t) => {
+  const { kube } = await stage(t, (_, response) => reject(response, 404, gone));
   assert.equal(await kube.delete(kinds.configMap, at), false);
 });
 
 for (const [how, lose] of Object.entries({
   "whose connection broke": (response: ServerResponse): void => void response.destroy(),
-  "that a balancer gave up": (response: ServerResponse): void => refuse(response, 504, { message: "upstream timeout" }),
+  "that a balancer gave up": (response: ServerResponse): void => reject(response, 504, { message: "upstream timeout" }),
 })) {
-  test(`a delete ${how} is not told as "it was not there" when the next try finds nothing`, async (t) => {
+  test(`a delete ${how} is not reported as "it was not there" when the next try finds nothing`, async (t) => {
     let tries = 0;
     const { clock, kube } = await stage(t, (_, response) => {
       tries += 1;
       if (tries === 1) lose(response);
-      else refuse(response, 404, gone);
+      else reject(response, 404, gone);
     });
     const deleted = kube.delete(kinds.configMap, at);
     await settled(deleted, clock);
@@ -211,7 +211,7 @@ test("a delete whose answer was lost is done when another object has the name by
   const { clock, kube } = await stage(t, (_, response) => {
     tries += 1;
     if (tries === 1) response.destroy();
-    else refuse(response, 409, other);
+    else reject(response, 409, other);
   });
   const deleted = kube.delete(kinds.configMap, at, { uid: "a" });
   await settled(deleted, clock);
@@ -223,7 +223,7 @@ test("a delete that a kept connection swallowed counts as one whose answer was l
   const { clock, kube } = await stage(t, ({ method }, response) => {
     if (method === "GET") return respond(response, 200, object);
     tries += 1;
-    return tries === 1 ? void response.destroy() : refuse(response, 404, gone);
+    return tries === 1 ? void response.destroy() : reject(response, 404, gone);
   });
   await kube.get(kinds.configMap, at);
   const deleted = kube.delete(kinds.configMap, at);
@@ -244,7 +244,7 @@ async function settled(work: Promise<unknown>, clock: ReturnType<typeof createVi
   });
 }
 
-function refuse(
+function reject(
   response: ServerResponse,
   code: number,
   parts: { retryAfterSeconds?: number; [field: string]: unknown },

@@ -13,7 +13,7 @@ const never = new AbortController().signal;
 const identity = { path: "kubeconfig", server: new URL("http://127.0.0.1"), skipVerify: false };
 const apiVersion = "client.authentication.k8s.io/v1";
 
-/** A command that tells a token and the expiry in the file; it is noon of a day in UTC. */
+/** A command that reports a token and the expiry in the file; it is noon of a day in UTC. */
 function stage(owner: Owner) {
   const folder = temporaryFolder(owner);
   const [command, calls, expiry] = [join(folder, "plugin"), join(folder, "calls"), join(folder, "expiry")];
@@ -44,7 +44,7 @@ for (const expiry of ["2026-06-01T13:00:00Z", "2026-06-01T15:00:00+02:00", "2026
   });
 }
 
-test("all who come while it is asked again, or while it was refused, wait for one command", async (t) => {
+test("all who come while it is requested again, or while it was rejected, wait for one command", async (t) => {
   const { clock, plugin, expireAt, calls } = stage(t);
   expireAt("2026-06-01T13:00:00Z");
   await plugin.credential();
@@ -52,11 +52,11 @@ test("all who come while it is asked again, or while it was refused, wait for on
   expireAt("2026-06-01T23:00:00Z");
   await Promise.all([plugin.credential(), plugin.credential(), plugin.credential()]);
   assert.equal(calls(), 2);
-  const refused = [1, 2, 3].map(() => {
+  const rejected = [1, 2, 3].map(() => {
     plugin.forget();
     return plugin.credential();
   });
-  await Promise.all(refused);
+  await Promise.all(rejected);
   assert.equal(calls(), 3);
 });
 
@@ -78,8 +78,8 @@ for (const [end, reason] of Object.entries(ends)) {
     const clock = createVirtualClock();
     const closing = new AbortController();
     const own = { apiVersion, command, provideClusterInfo: false };
-    const asked = createCredentialPlugin(identity, own, clock, closing.signal).credential();
-    const failed = assert.rejects(asked, reason);
+    const requested = createCredentialPlugin(identity, own, clock, closing.signal).credential();
+    const failed = assert.rejects(requested, reason);
     await eventually("the command runs", () => existsSync(ids));
     const [ended, left] = readFileSync(ids, "utf8").split(" ").map(Number);
     t.after(() => process.kill(left as number, "SIGKILL"));

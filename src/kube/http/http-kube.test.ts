@@ -9,7 +9,7 @@ import { eventually } from "../../../test/eventually.ts";
 import { temporaryFolder } from "../../../test/folder.ts";
 import { startHttpFace } from "../../../test/http-face.ts";
 import { configMap } from "../../../test/kube.contract.ts";
-import { refusal } from "../../../test/kube-objects.ts";
+import { rejection } from "../../../test/kube-objects.ts";
 import type { Owner } from "../../../test/owner.ts";
 import { createSeededRandom } from "../../../test/seeded-random.ts";
 import { simulateBox, simulateKube } from "../../../test/simulated-kube.ts";
@@ -47,14 +47,14 @@ async function stage(owner: Owner, clock: Clock = realClock) {
   return { cluster, api, folder, kubeconfig, kube: connect(owner, kubeconfig, clock) };
 }
 
-test("a call that the server could not serve is tried again, after the time it asked for", async (t) => {
+test("a call that the server could not serve is tried again, after the time it requested", async (t) => {
   const clock = createVirtualClock();
   const { cluster, api, kube } = await stage(t, clock);
   cluster.server.create(kinds.configMap, configMap("lease", "one", {}), "test");
-  cluster.faults.refuse({ status: 503 });
-  cluster.faults.refuse({ status: 429, retryAfterSeconds: 20 });
+  cluster.faults.reject({ status: 503 });
+  cluster.faults.reject({ status: 429, retryAfterSeconds: 20 });
   const answer = kube.get(kinds.configMap, at);
-  await eventually("both refusals", async () => {
+  await eventually("both rejections", async () => {
     if (api.requests.length < 2) await clock.advance(100);
     return api.requests.length === 2;
   });
@@ -67,8 +67,8 @@ test("a call that the server could not serve is tried again, after the time it a
 
 test("a create that may have happened is not sent twice", async (t) => {
   const { cluster, api, kube } = await stage(t);
-  cluster.faults.refuse({ status: 500 });
-  const error = await refusal(
+  cluster.faults.reject({ status: 500 });
+  const error = await rejection(
     kube.create(kinds.configMap, configMap("lease", "one", { key: "hush" })),
     "AKP_KUBE_FAILED",
   );
@@ -76,18 +76,18 @@ test("a create that may have happened is not sent twice", async (t) => {
   assert.equal(api.requests.length, 1);
 });
 
-test("a token that was renewed in the kubeconfig is used when the old one is refused", async (t) => {
+test("a token that was renewed in the kubeconfig is used when the old one is rejected", async (t) => {
   const { api, kube, folder } = await stage(t);
   assert.equal((await kube.version()).minor, "34");
   api.requireToken("renewed");
-  const error = await refusal(kube.version(), "AKP_KUBE_UNAUTHORIZED");
+  const error = await rejection(kube.version(), "AKP_KUBE_UNAUTHORIZED");
   assert.match(error.message, /kubeconfig \(to get version\)/);
   assert.doesNotMatch(JSON.stringify(error.details), /Bearer|authorization/i, "an error holds no token");
   api.writeKubeconfig(folder, "renewed");
   assert.equal((await kube.version()).minor, "34");
 });
 
-test("a credential plugin is asked once, told which cluster it is for, and asked again when its token is refused", async (t) => {
+test("a credential plugin is requested once, reported which cluster it is for, and requested again when its token is rejected", async (t) => {
   const { api, folder } = await stage(t);
   const plugin = join(folder, "plugin");
   const calls = join(folder, "calls");
@@ -121,11 +121,11 @@ test("a credential plugin is asked once, told which cluster it is for, and asked
   assert.match(lines[0] ?? "", /"server":"http:\/\/127\.0\.0\.1:\d+\/".* 7$/);
   writeFileSync(plugin, "#!/bin/sh\necho 'log in first' >&2\nexit 4\n");
   api.requireToken("third");
-  const error = await refusal(kube.version(), "AKP_KUBE_PLUGIN_FAILED");
+  const error = await rejection(kube.version(), "AKP_KUBE_PLUGIN_FAILED");
   assert.match(error.message, /exit code 4: log in first/);
 });
 
-test("a credential plugin is told of the cluster that the kubeconfig names now, and asked anew for it", async (t) => {
+test("a credential plugin is reported of the cluster that the kubeconfig names now, and requested anew for it", async (t) => {
   const { api, folder } = await stage(t);
   const elsewhere = await startHttpFace(t, simulateKube(t));
   const [plugin, calls, kubeconfig] = ["plugin", "calls", "with-plugin"].map((name) => join(folder, name));
@@ -146,21 +146,21 @@ test("a credential plugin is told of the cluster that the kubeconfig names now, 
   point(elsewhere.url);
   await clock.advance(kubeIdentityMs);
   await kube.version();
-  const asked = readFileSync(calls, "utf8").trim().split("\n");
+  const requested = readFileSync(calls, "utf8").trim().split("\n");
   assert.deepEqual(
-    asked.map((line) => JSON.parse(line).spec.cluster.server),
+    requested.map((line) => JSON.parse(line).spec.cluster.server),
     [`${api.url}/`, `${elsewhere.url}/`],
   );
 });
 
-test("a server that is not there, and a kubeconfig that is not there, are told by name", async (t) => {
+test("a server that is not there, and a kubeconfig that is not there, are reported by name", async (t) => {
   const { api, kube, kubeconfig, folder } = await stage(t, createVirtualClock());
   const missing = connect(t, join(folder, "nowhere"));
-  const error = await refusal(missing.version(), "AKP_KUBECONFIG_MISSING");
+  const error = await rejection(missing.version(), "AKP_KUBECONFIG_MISSING");
   assert.match(error.message, /nowhere/);
   writeFileSync(kubeconfig, readFileSync(kubeconfig, "utf8").replace(api.url, "http://127.0.0.1:1"));
   const watch = kube.watch({ kind: kinds.pod, project: ({ metadata }) => metadata.name });
-  await eventually("the trouble", () => ProviderError.is(watch.error, "AKP_KUBE_UNREACHABLE"));
+  await eventually("the error", () => ProviderError.is(watch.error, "AKP_KUBE_UNREACHABLE"));
   assert.match(watch.error?.message ?? "", /127\.0\.0\.1:1 cannot be reached to list pods: .*ECONNREFUSED/);
 });
 
@@ -222,15 +222,15 @@ test("client certificates are shown, and a server that our authority did not sig
     return path;
   };
   assert.equal((await connect(t, write("good", authority.certPem)).version()).minor, "34");
-  const stranger = makeCertificate({ name: "stranger" });
-  await refusal(connect(t, write("bad", stranger.certPem)).version(), "AKP_KUBE_UNTRUSTED");
+  const foreign = makeCertificate({ name: "foreign" });
+  await rejection(connect(t, write("bad", foreign.certPem)).version(), "AKP_KUBE_UNTRUSTED");
 });
 
 test("an empty name never becomes a request, since it would mean all objects", async (t) => {
   const { api, kube } = await stage(t);
   for (const name of ["", ".", ".."]) {
-    await refusal(kube.delete(kinds.configMap, { namespace: "lease", name }), "AKP_KUBE_REFUSED");
-    await refusal(kube.get(kinds.configMap, { namespace: "lease", name }), "AKP_KUBE_REFUSED");
+    await rejection(kube.delete(kinds.configMap, { namespace: "lease", name }), "AKP_KUBE_REFUSED");
+    await rejection(kube.get(kinds.configMap, { namespace: "lease", name }), "AKP_KUBE_REFUSED");
   }
   await assert.rejects(async () => kube.delete(kinds.configMap, { name: "one" }), InvariantError);
   assert.deepEqual(api.requests, []);

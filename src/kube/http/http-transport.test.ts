@@ -48,8 +48,8 @@ async function stage(owner: Owner, serve: RequestListener) {
   });
 
   async function send(path: string, parts: Partial<SentRequest> = {}): Promise<string> {
-    const asked = { verb: "get", resource: path, method: "GET", headers: {}, body: undefined };
-    return text((await transport.send({ ...asked, path, ...parts })).body);
+    const requested = { verb: "get", resource: path, method: "GET", headers: {}, body: undefined };
+    return text((await transport.send({ ...requested, path, ...parts })).body);
   }
   return { clock, seen, send, transport, connections: () => connections };
 }
@@ -84,8 +84,8 @@ test("what creates something is not sent again on a new connection", async (t) =
 test("a request to a pod is never sent twice, whatever its method", async (t) => {
   const { clock, seen, transport } = await stageThatLetsGo(t, "proxied");
   const kube = createKubeClient(transport, "test", { clock, random: createSeededRandom(1), log: silentLog });
-  const asked = kube.proxy({ kind: "pod", namespace: "lease", name: "box", port: 80 });
-  await assert.rejects(asked, isUnreachable(/hang up|ECONNRESET/));
+  const requested = kube.proxy({ kind: "pod", namespace: "lease", name: "box", port: 80 });
+  await assert.rejects(requested, isUnreachable(/hang up|ECONNRESET/));
   assert.equal(seen.length, 2);
 });
 

@@ -23,7 +23,7 @@ function config(parts: Record<string, unknown> = {}): string {
   });
 }
 
-function refuses(read: () => unknown, code: ErrorCode, words: RegExp): void {
+function rejects(read: () => unknown, code: ErrorCode, words: RegExp): void {
   assert.throws(read, (thrown) => ProviderError.is(thrown, code) && words.test(thrown.message));
 }
 
@@ -54,27 +54,27 @@ test("a kubeconfig is read as kubectl reads it: files relative to it, embedded d
   assert.deepEqual(identity.key, { file: "/keys/key.pem" });
 });
 
-test("what is wrong with a kubeconfig is told with its path", (t) => {
+test("what is wrong with a kubeconfig is reported with its path", (t) => {
   const folder = temporaryFolder(t);
   const kubeconfig = join(folder, "config");
   const with_ = (text: string) => writeFileSync(kubeconfig, text);
-  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_MISSING", /config: no such file/);
+  rejects(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_MISSING", /config: no such file/);
   with_("a: [unclosed\nsecret-key: abc");
-  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /it is not YAML$/);
+  rejects(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /it is not YAML$/);
   with_("{}");
-  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /no current-context/);
+  rejects(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /no current-context/);
   with_(config({ "current-context": "three" }));
-  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /no context three/);
+  rejects(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /no context three/);
   with_(config({ "current-context": "two" }));
-  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /no cluster missing/);
+  rejects(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /no cluster missing/);
   with_(config({ users: [{ name: "u", user: { "auth-provider": { name: "gcp" } } }] }));
-  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /auth-provider/);
+  rejects(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /auth-provider/);
   with_(config({ users: [{ name: "u", user: { token: "t", as: "somebody" } }] }));
-  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /user u impersonates another user \(as\)/);
+  rejects(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /user u impersonates another user \(as\)/);
   with_(config({ users: [{ name: "u", user: { token: "t", "as-groups": ["system:masters"] } }] }));
-  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /impersonates another user \(as-groups\)/);
+  rejects(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /impersonates another user \(as-groups\)/);
   with_(config({ clusters: [{ name: "c", cluster: { server: "nowhere" } }] }));
-  refuses(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /cluster c\.server/);
+  rejects(() => readIdentity({ kubeconfig }), "AKP_KUBECONFIG_UNUSABLE", /cluster c\.server/);
 });
 
 test("of several kubeconfigs the first that says something is believed, and each names files relative to itself", (t) => {
@@ -100,7 +100,7 @@ test("of several kubeconfigs the first that says something is believed, and each
   assert.equal(identity.cert, undefined, "an entry is not put together from two files");
   assert.equal(identity.token, undefined);
   const nowhere = [join(folder, "no"), join(folder, "where")].join(":");
-  refuses(() => readIdentity({ kubeconfig: nowhere }), "AKP_KUBECONFIG_MISSING", /no:.*where: no such file/);
+  rejects(() => readIdentity({ kubeconfig: nowhere }), "AKP_KUBECONFIG_MISSING", /no:.*where: no such file/);
 });
 
 test("in a pod the service account is used, unless a kubeconfig is named", (t) => {

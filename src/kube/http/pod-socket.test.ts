@@ -73,12 +73,12 @@ test("the signal ends the command's connection", async (t) => {
   await eventually("the end", () => api.execs === 0);
 });
 
-test("a command that the server does not allow is refused in its words", async (t) => {
+test("a command that the server does not allow is rejected in its words", async (t) => {
   const { cluster, kube } = await stage(t);
   cluster.faults.forbid("exec", kinds.pod);
-  const refused = kube.exec(at, { command: ["cat"] });
+  const rejected = kube.exec(at, { command: ["cat"] });
   await assert.rejects(
-    refused,
+    rejected,
     (thrown) => ProviderError.is(thrown, "AKP_KUBE_FORBIDDEN") && /exec in pods box/.test(thrown.message),
   );
 });
@@ -86,8 +86,8 @@ test("a command that the server does not allow is refused in its words", async (
 test("a command whose signal is aborted before it begins does not begin", async (t) => {
   const { api, kube } = await stage(t);
   const reason = new Error("the tenant has gone");
-  const refused = kube.exec(at, { command: ["cat"], stdin: true, signal: AbortSignal.abort(reason) });
-  await assert.rejects(refused, reason);
+  const rejected = kube.exec(at, { command: ["cat"], stdin: true, signal: AbortSignal.abort(reason) });
+  await assert.rejects(rejected, reason);
   const stop = new AbortController();
   const late = kube.exec(at, { command: ["cat"], stdin: true, signal: stop.signal });
   stop.abort(reason);
@@ -95,24 +95,24 @@ test("a command whose signal is aborted before it begins does not begin", async 
   assert.equal(api.execs, 0);
 });
 
-test("input for a command that has ended is refused to the writer, and harms nobody else", async (t) => {
+test("input for a command that has ended is rejected to the writer, and harms no other client", async (t) => {
   const { kube } = await stage(t);
   const session = await kube.exec(at, { command: ["sh", "-c", "exit 0"], stdin: true });
   assert.equal(await session.exit, 0);
   session.stdout.resume();
   await once(session.stdout, "close");
-  const told = await new Promise((resolve) => session.stdin.write("too late", resolve));
-  assert.match(String(told), /the command has ended/);
+  const reported = await new Promise((resolve) => session.stdin.write("too late", resolve));
+  assert.match(String(reported), /the command has ended/);
 });
 
-test("closing ends commands, logs that are followed and their timers, and refuses what comes later", async (t) => {
+test("closing ends commands, logs that are followed and their timers, and rejects what comes later", async (t) => {
   const clock = createVirtualClock();
   const { api, kube } = await stage(t, clock);
   const session = await kube.exec(at, { command: ["cat"], stdin: true });
   const lines = kube.logs(at, { follow: true })[Symbol.asyncIterator]();
-  const told: string[] = [];
-  while (told.length < 2) for (const { text } of (await lines.next()).value ?? []) told.push(text);
-  assert.deepEqual(told, ["first", "second"]);
+  const reported: string[] = [];
+  while (reported.length < 2) for (const { text } of (await lines.next()).value ?? []) reported.push(text);
+  assert.deepEqual(reported, ["first", "second"]);
   const third = lines.next();
   await kube.close();
   assert.equal((await third).done, true);

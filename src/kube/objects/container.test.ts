@@ -17,7 +17,7 @@ test("a value is all behind the first equals sign, and an empty one is left out"
   assert.deepEqual(tenants(["A=b=c", "B=", "C", "D= e\n"]), { A: "b=c", B: undefined, C: undefined, D: " e\n" });
 });
 
-test("a workload is told who it is, unless the tenant says otherwise", () => {
+test("a workload is reported who it is, unless the tenant says otherwise", () => {
   const service = sampleService({ env: ["AKASH_OWNER=me"] });
   const variables = environment({ lease: sampleLease, service, offer: undefined }, objectSettings);
   assert.deepEqual(
@@ -59,7 +59,7 @@ test("values that refer to each other again and again do not grow without end", 
   }
 });
 
-test("a workload is told its leased addresses by reference, each endpoint once, unless the tenant says otherwise", () => {
+test("a workload is reported its leased addresses by reference, each endpoint once, unless the tenant says otherwise", () => {
   const on = (ip: string, port: number) => ({ ...sampleService().expose[0]!, port, global: true, ip });
   const service = sampleService({
     env: ["AKASH_IP_MINE=none"],

@@ -35,7 +35,7 @@ test("a service that may read and pulls with a secret of its own has both", () =
   ]);
 });
 
-test("words that nobody knows permit nothing, whatever they are", () => {
+test("words that is unknown permit nothing, whatever they are", () => {
   const read = ["logs", "__proto__", "constructor", "toString", "secrets"];
   const rulesFor = (words: readonly string[]) => {
     const service = sampleService({ params: { storage: null, permissions: { read: words } } });

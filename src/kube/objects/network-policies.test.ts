@@ -20,7 +20,7 @@ test("with policies switched off none is wanted", () => {
   assert.deepEqual(networkPolicies({ lease, group }, { ...settings, enabled: false }), []);
 });
 
-test("what is not the internet is closed, ranges that the cluster tells too, each in the block of its family", () => {
+test("what is not the internet is closed, ranges that the cluster reports too, each in the block of its family", () => {
   const facts = { ...settings.facts, ranges: ["203.0.113.0/24", "2001:db8::/64"] };
   const { egress } = policiesOf([], { ...settings, facts })["akash-deployment-restrictions"] as Restrictions;
   const [itself, names, internet] = egress;
@@ -62,7 +62,7 @@ test("an internet that is closed as a whole is left out, and is not everywhere",
   assert.deepEqual(blocksWith("0.0.0.0/0", "::/0"), []);
 });
 
-test("controllers are admitted by name, by namespace or by address, and nobody else is", () => {
+test("controllers are admitted by name, by namespace or by address, and no other client is", () => {
   const admitted = [{ pods: "traefik" }, { namespace: "akash-gateway" }, { range: "10.0.0.0/24" }];
   const { ingress } = policiesOf([], { ...settings, admitted })["akash-deployment-restrictions"] as Restrictions;
   const [, ...others] = ingress;

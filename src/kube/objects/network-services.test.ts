@@ -45,7 +45,7 @@ test("a port is named by what it is, whatever stands before it", () => {
   assert.equal(exposed({ ...inside, port: 1 }, http, game)["web-np"], expected);
 });
 
-test("of two that ask for the same port outside, the first in the manifest has it", () => {
+test("of two that request the same port outside, the first in the manifest has it", () => {
   const asPort = (port: number) => ({ ...game, port, externalPort: 9_000 });
   assert.deepEqual(exposed(asPort(1), asPort(2)), { "web-np": "NodePort, 9000-tcp 9000→1/TCP" });
 });

@@ -13,9 +13,9 @@ const gibi = 1_073_741_824n;
 function podOf(
   service: Partial<ManifestService>,
   settings: Partial<ObjectSettings> = {},
-  cards: readonly string[] = [],
+  GPUs: readonly string[] = [],
 ) {
-  const offer = cards.length > 0 ? offerOf(cards) : undefined;
+  const offer = GPUs.length > 0 ? offerOf(GPUs) : undefined;
   const workload = { lease: sampleLease, service: sampleService(service), offer };
   return podSpec(workload, { ...objectSettings, ...settings }) as unknown as Pod;
 }
@@ -42,9 +42,9 @@ interface Pod {
   readonly volumes?: readonly object[];
 }
 
-function offerOf(cards: readonly string[]): UnitResources {
+function offerOf(GPUs: readonly string[]): UnitResources {
   const nothing = { milli: 0n, bytes: 0n, attributes: [] };
-  const attributes = cards.map((key) => ({ key, value: "true" }));
+  const attributes = GPUs.map((key) => ({ key, value: "true" }));
   return { id: 1, cpu: nothing, memory: nothing, gpu: { count: 1n, attributes }, storage: [], endpoints: [] };
 }
 
@@ -92,7 +92,7 @@ test("several volumes on the node's disk are one amount, and memory volumes add 
   assert.equal(amounts.requests["memory"], "134217728");
 });
 
-test("a service that asks for none of the node's disk has the default, as a limit and set aside", () => {
+test("a service that requests none of the node's disk has the default, as a limit and set aside", () => {
   const service = { resources: withVolumes(["db", gibi, "beta2", true]) };
   const amountsOf = (settings: Partial<ObjectSettings> = {}) => {
     const [{ resources }] = podOf(service, settings).containers;
@@ -135,19 +135,19 @@ test("the class called default is the cluster's own choice", () => {
   );
 });
 
-test("a workload goes where the card is that we offered, by its memory and interface too", () => {
+test("a workload goes where the GPU is that we offered, by its memory and interface too", () => {
   const order = ["vendor/nvidia/model/*", "vendor/nvidia/model/a100/ram/80Gi/interface/sxm"];
   const pod = podOf({ resources: withGpus(2, ...order) }, {}, ["vendor/nvidia/model/a100/ram/80Gi/interface/sxm"]);
-  const card = "capabilities.gpu.vendor.nvidia.model.a100";
+  const GPU = "capabilities.gpu.vendor.nvidia.model.a100";
   assert.deepEqual(termsOf(pod), [
-    ["akash.network In true", `${card} Gt 0`, `${card}.ram.80Gi Gt 0`, `${card}.interface.sxm Gt 0`],
+    ["akash.network In true", `${GPU} Gt 0`, `${GPU}.ram.80Gi Gt 0`, `${GPU}.interface.sxm Gt 0`],
   ]);
   const [{ resources }] = pod.containers;
   assert.equal(resources.limits["nvidia.com/gpu"], "2");
   assert.equal(resources.requests["nvidia.com/gpu"], "2");
 });
 
-test("where our offer is not known any more, any card will do that was ordered", () => {
+test("where our offer is not known any more, any GPU will do that was ordered", () => {
   const pod = podOf({ resources: withGpus(1, "vendor/nvidia/model/a100", "vendor/nvidia/model/h100") });
   assert.deepEqual(
     termsOf(pod),
@@ -156,14 +156,14 @@ test("where our offer is not known any more, any card will do that was ordered",
   assert.deepEqual(termsOf(podOf({ resources: withGpus(1, "vendor/nvidia/model/*") })), [["akash.network In true"]]);
 });
 
-test("a class of storage is asked for once, in both readings of its label", () => {
+test("a class of storage is requested once, in both readings of its label", () => {
   const resources = withVolumes(["a", gibi, "beta2", true], ["b", gibi, "beta2", true]);
   assert.deepEqual(termsOf(podOf({ resources })), [
     ["akash.network In true", "capabilities.storage.class.beta2 In true,1"],
   ]);
 });
 
-test("the operator's sandbox is for all but NVIDIA's cards, which need their own runtime", () => {
+test("the operator's sandbox is for all but NVIDIA's GPUs, which need their own runtime", () => {
   const amd = ["vendor/amd/model/mi100"];
   const nvidia = ["vendor/nvidia/model/a100"];
   assert.equal(podOf({}).runtimeClassName, undefined);
@@ -173,7 +173,7 @@ test("the operator's sandbox is for all but NVIDIA's cards, which need their own
   assert.equal(podOf({ resources: withGpus(1) }, {}, nvidia).runtimeClassName, "nvidia");
 });
 
-test("only who may read something gets the means to ask for it", () => {
+test("only who may read something gets the means to request it", () => {
   const reading = (read: string[]) => podOf({ params: { storage: null, permissions: { read } } });
   assert.equal(podOf({}).automountServiceAccountToken, false);
   assert.equal(reading([]).automountServiceAccountToken, false);

@@ -49,15 +49,15 @@ test("a call brings its one answer, and a stream every one until its end", async
 });
 
 test("a status other than OK is thrown with its code and its words, whatever characters are in them", async (t) => {
-  const refusing: GrpcMethod = {
+  const rejecting: GrpcMethod = {
     kind: "unary",
     answer: () => {
       throw new GrpcError(grpcCodes.NotFound, "100 % of the nodes are “away”");
     },
   };
-  const { client } = await serve(t, refusing);
-  const refusal = { code: grpcCodes.NotFound, message: "100 % of the nodes are “away”" };
-  await assert.rejects(client.call(path, hello, 5_000), refusal);
+  const { client } = await serve(t, rejecting);
+  const rejection = { code: grpcCodes.NotFound, message: "100 % of the nodes are “away”" };
+  await assert.rejects(client.call(path, hello, 5_000), rejection);
   await assert.rejects(client.stream("/test.Service/Other", hello).next(), { code: grpcCodes.Unimplemented });
 });
 
@@ -68,7 +68,7 @@ test("an answer that is larger than allowed ends its call and no other", async (
   assert.equal((await client.call(path, Buffer.alloc(10), 5_000)).length, 1_000);
 });
 
-test("whoever stops reading a stream ends it, and the connection stays", async (t) => {
+test("the caller that stops reading a stream ends it, and the connection stays", async (t) => {
   let gone = false;
   const endless: GrpcMethod = {
     kind: "stream",

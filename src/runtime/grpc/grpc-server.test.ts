@@ -77,12 +77,12 @@ test("a client that leaves ends the work for it", async (t) => {
   await eventually("the end of the stream", () => server.streams === 0);
 });
 
-test("beyond the bound a stream is refused, and one that ended makes room", async (t) => {
+test("beyond the bound a stream is rejected, and one that ended makes room", async (t) => {
   const { server, stream } = await serve(t, endless);
   const [first] = [stream(path), stream(path)];
   await eventually("both to be open", () => server.streams === 2);
-  const refused = await stream(path).ended;
-  assert.equal(refused.status, grpcCodes.ResourceExhausted);
+  const rejected = await stream(path).ended;
+  assert.equal(rejected.status, grpcCodes.ResourceExhausted);
   first?.stream.close();
   await eventually("room", () => server.streams === 1);
   const { messages } = stream(path);
@@ -180,7 +180,7 @@ test("a connection that answers no ping is closed; one that does stays", async (
   assert.equal(server.streams, 2);
 });
 
-test("a server that stops tells its streams so, and leaves nothing behind", async (t) => {
+test("a server that stops reports its streams so, and leaves nothing behind", async (t) => {
   const { server, stream } = await serve(t, endless);
   const { ended, messages } = stream(path);
   await eventually("its message", () => messages.length === 1);

@@ -13,7 +13,7 @@ import { healthMethods } from "./reflection.ts";
 const bounds = { connections: 10, calls: 10, streams: 10, requestBytes: 100 };
 
 /** HealthCheckRequest{ service } */
-const asking = (service: string) => Buffer.concat([Buffer.from([0x0a, service.length]), Buffer.from(service)]);
+const requesting = (service: string) => Buffer.concat([Buffer.from([0x0a, service.length]), Buffer.from(service)]);
 /** HealthCheckResponse{ status } */
 const serving = Buffer.from([0x08, 1]);
 const notServing = Buffer.from([0x08, 2]);
@@ -49,16 +49,16 @@ test("a probe hears whether the server and each of its services serve", async (t
   assert.deepEqual((await check()).message, notServing);
   become(true);
   assert.deepEqual((await check()).message, serving);
-  assert.deepEqual((await check(asking("test.Service"))).message, serving);
-  assert.equal((await check(asking("test.Other"))).status, grpcCodes.NotFound);
+  assert.deepEqual((await check(requesting("test.Service"))).message, serving);
+  assert.equal((await check(requesting("test.Other"))).status, grpcCodes.NotFound);
   assert.equal((await check(Buffer.from([0x0a, 9]))).status, grpcCodes.Internal);
 });
 
 test("a watcher hears the state first, then each change and nothing else", async (t) => {
   const { open, become } = await serve(t);
   const watch = (request: Uint8Array) => open("/grpc.health.v1.Health/Watch", frame(request));
-  const own = watch(asking("test.Service"));
-  const other = watch(asking("test.Other"));
+  const own = watch(requesting("test.Service"));
+  const other = watch(requesting("test.Other"));
   await eventually("the first state", () => own.messages.length === 1 && other.messages.length === 1);
   become(false);
   become(true);

@@ -81,7 +81,7 @@ test("numbered lines come each once and in their order over an API server that r
   const { lines, stop, reading } = read();
   const away = async (ms: number) => {
     cluster.faults.cutWatches();
-    cluster.faults.refuse({ status: 503, times: Number.POSITIVE_INFINITY });
+    cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
     cluster.faults.cutLogs();
     await clock.advance(ms);
     cluster.faults.clear();
@@ -156,7 +156,7 @@ test("services are read by name, and their tails alone; a tail of nothing is wha
   await tail.reading;
   assert.deepEqual(tail.lines, ["web-0: line 4", "web-0: line 5"]);
   // What it prints while the stream is away is what comes from then on, too.
-  cluster.faults.refuse({ status: 503, times: 5, path: "/log" });
+  cluster.faults.reject({ status: 503, times: 5, path: "/log" });
   cluster.faults.cutLogs();
   await clock.advance(30_000);
   fromNow.stop.abort();
@@ -172,7 +172,7 @@ test("a silent node → the logs of other pods are read to their end, then the e
   }));
   for (const service of ["api", "web"]) run(service);
   await clock.advance(2_000);
-  cluster.faults.refuse({ status: 500, path: "/pods/api-0/log", times: Number.POSITIVE_INFINITY });
+  cluster.faults.reject({ status: 500, path: "/pods/api-0/log", times: Number.POSITIVE_INFINITY });
   const { lines, reading } = read({ follow: false });
   const refused = assert.rejects(reading, (thrown) => ProviderError.is(thrown, "AKP_KUBE_FAILED"));
   await clock.advance(120_000);

@@ -31,7 +31,7 @@ test("a command whose connection breaks is ended when the API server is back", a
   const session = await shell.exec(lease, asked);
   const processes = async () => text((await kube.exec(box, { command: ["ps", "-o", "args"] })).stdout);
   assert.match(await processes(), /sleep 500/);
-  cluster.faults.refuse({ status: 503, times: 3, verb: "exec" });
+  cluster.faults.reject({ status: 503, times: 3, verb: "exec" });
   session.close();
   await assert.rejects(session.exit, { code: "AKP_KUBE_UNREACHABLE" });
   await eventually("its end", async () => !/sleep 500/.test(await processes()));

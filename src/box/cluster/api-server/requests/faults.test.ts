@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { definitionOf } from "../../../../../test/kube-definition.ts";
-import { configMap, follow, refusal } from "../../../../../test/kube-objects.ts";
+import { configMap, follow, rejection } from "../../../../../test/kube-objects.ts";
 import type { Owner } from "../../../../../test/owner.ts";
 import { namespace, simulateKube } from "../../../../../test/simulated-kube.ts";
 import { createVirtualClock } from "../../../../../test/virtual-clock.ts";
@@ -55,7 +55,7 @@ test("a write whose answer is lost was done all the same", async (t) => {
   const { kube, cluster, faults } = await stage(t);
   const at = { namespace, name: "a" };
   faults.loseAnswer({ verb: "create", kind: kinds.configMap });
-  await refusal(kube.create(kinds.configMap, configMap(namespace, "a", {})), "AKP_KUBE_UNREACHABLE");
+  await rejection(kube.create(kinds.configMap, configMap(namespace, "a", {})), "AKP_KUBE_UNREACHABLE");
   assert.ok(cluster.server.get(kinds.configMap, at));
   await kube.create(kinds.configMap, configMap(namespace, "b", {}));
 });
@@ -83,7 +83,7 @@ test("a store that goes back has its old objects, kinds and versions, and tells 
   assert.equal(cluster.server.get(kinds.configMap, { namespace, name: "new" }), undefined);
   const kept = cluster.server.get(kinds.configMap, { namespace, name: "kept" });
   assert.deepEqual([kept?.metadata.resourceVersion, kept?.["data"]], [before, { n: "1" }]);
-  await refusal(kube.list(kind), "AKP_KUBE_KIND_MISSING");
+  await rejection(kube.list(kind), "AKP_KUBE_KIND_MISSING");
   const watch = await cluster.transport().send({
     method: "GET",
     path: `/api/v1/namespaces/${namespace}/configmaps?watch=1&timeoutSeconds=60&allowWatchBookmarks=1&resourceVersion=${metadata.resourceVersion}`,

@@ -6,7 +6,7 @@ import type { Verb } from "./api-request.ts";
 
 export interface Faults {
   /** Refuses the next request, or so many of them. */
-  refuse(refusal: FaultyAnswer): void;
+  reject(refusal: FaultyAnswer): void;
   /** As RBAC does, until it is allowed again. */
   forbid(verb: Verb, kind: Kind): void;
   allow(verb: Verb, kind: Kind): void;
@@ -132,7 +132,7 @@ export function createFaults(watches: () => WatchFaults, server: ServerFaults): 
     loses: (asked: Asked) => losses.take(asked) !== undefined,
   };
   const faults: Faults = {
-    refuse: (refusal) => refusals.add(refusal),
+    reject: (refusal) => refusals.add(refusal),
     loseAnswer: (request) => losses.add(request),
     forbid: (verb, kind) => void forbidden.add(`${verb} ${resourceOf(kind)}`),
     allow: (verb, kind) => void forbidden.delete(`${verb} ${resourceOf(kind)}`),

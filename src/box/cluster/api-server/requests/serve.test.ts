@@ -129,7 +129,7 @@ test("a patch takes a field away with null", async (t) => {
 
 test("a server that has too much to do says when to come back", async (t) => {
   const { json, cluster } = await stage(t);
-  cluster.faults.refuse({ status: 429, retryAfterSeconds: 3 });
+  cluster.faults.reject({ status: 429, retryAfterSeconds: 3 });
   const refused = await json("GET", collection);
   assert.equal(refused.status, 429);
   assert.equal(refused.headers["retry-after"], "3");
@@ -138,7 +138,7 @@ test("a server that has too much to do says when to come back", async (t) => {
 
 test("faults are of the requests that they name, and as many as were wished", async (t) => {
   const { json, cluster } = await stage(t);
-  cluster.faults.refuse({ status: 503, verb: "list", kind: kinds.secret, times: 2 });
+  cluster.faults.reject({ status: 503, verb: "list", kind: kinds.secret, times: 2 });
   const secrets = `/api/v1/namespaces/${namespace}/secrets`;
   assert.equal((await json("GET", collection)).status, 200);
   const statuses = [];

@@ -1,5 +1,5 @@
-/** Containers that the API server refuses, and what it says: what is put into one that is well, and where in it. */
-import type { Row } from "./kube-refused-rows.ts";
+/** Containers that the API server rejects, and what it says: what is put into one that is well, and where in it. */
+import type { Row } from "./kube-rejected-rows.ts";
 
 export const containers: readonly Row[] = [
   ["a hook that does nothing", { lifecycle: { preStop: {} } }, "lifecycle.preStop Required"],
@@ -18,7 +18,7 @@ export const containers: readonly Row[] = [
   ["a container with a bad name", { name: "Bad_Name" }, "name Invalid"],
   ["a container without a name", { name: "" }, "name Required"],
   ["a container without an image", { image: "" }, "image Required"],
-  ["a policy of pulls that nobody knows", { imagePullPolicy: "Sometimes" }, "imagePullPolicy NotSupported"],
+  ["a policy of pulls that is unknown", { imagePullPolicy: "Sometimes" }, "imagePullPolicy NotSupported"],
   ["a variable with a bad name", { env: [{ name: "A=B", value: "1" }] }, "env[0].name Invalid"],
   ["a variable without a name", { env: [{ value: "1" }] }, "env[0].name Required"],
   [
@@ -59,7 +59,7 @@ export const containers: readonly Row[] = [
   ["a port beyond 65535", { ports: [{ containerPort: 70_000 }] }, "ports[0].containerPort Invalid"],
   ["a port of 0", { ports: [{ containerPort: 0 }] }, "ports[0].containerPort Required"],
   [
-    "a port of a protocol that nobody knows",
+    "a port of a protocol that is unknown",
     { ports: [{ containerPort: 80, protocol: "HTTP" }] },
     "ports[0].protocol NotSupported",
   ],
@@ -91,12 +91,12 @@ export const containers: readonly Row[] = [
     "resources.requests Invalid",
   ],
   [
-    "a gpu asked for without a limit",
+    "a gpu requested without a limit",
     { resources: { requests: { "nvidia.com/gpu": "1" } } },
     "resources.limits Required",
   ],
   [
-    "fewer gpus asked for than the limit",
+    "fewer gpus requested than the limit",
     { resources: { requests: { "nvidia.com/gpu": "1" }, limits: { "nvidia.com/gpu": "2" } } },
     "resources.requests Invalid",
   ],
@@ -135,7 +135,7 @@ export const containers: readonly Row[] = [
     "livenessProbe.tcpSocket.port Invalid",
   ],
   [
-    "a probe of a scheme that nobody knows",
+    "a probe of a scheme that is unknown",
     { livenessProbe: { httpGet: { port: 80, scheme: "FTP" } } },
     "livenessProbe.httpGet.scheme NotSupported",
   ],
@@ -161,14 +161,10 @@ export const containers: readonly Row[] = [
   ],
   ["a user below 0", { securityContext: { runAsUser: -1 } }, "securityContext.runAsUser Invalid"],
   [
-    "a kind of seccomp profile that nobody knows",
+    "a kind of seccomp profile that is unknown",
     { securityContext: { seccompProfile: { type: "Some" } } },
     "securityContext.seccompProfile.type NotSupported",
   ],
-  [
-    "a message policy that nobody knows",
-    { terminationMessagePolicy: "Shout" },
-    "terminationMessagePolicy NotSupported",
-  ],
+  ["a message policy that is unknown", { terminationMessagePolicy: "Shout" }, "terminationMessagePolicy NotSupported"],
   ["a field that there is not, applied", { colour: "red" }, "500", { by: "apply" }],
 ];

@@ -1,10 +1,10 @@
 /**
- * Pods and what makes them that the API server refuses, and what it says. The whole list, and how it is used, is in
- * kube-refused-objects.ts.
+ * Pods and what makes them that the API server rejects, and what it says. The whole list, and how it is used, is in
+ * kube-rejected-objects.ts.
  */
 import { kinds } from "../src/kube/kinds.ts";
-import { containers } from "./kube-refused-containers.ts";
-import { claimOf, type Fields, labels, meta, type RefusedObject, type Row, refusedOf } from "./kube-refused-rows.ts";
+import { containers } from "./kube-rejected-containers.ts";
+import { claimOf, type Fields, labels, meta, type RejectedObject, type Row, rejectedOf } from "./kube-rejected-rows.ts";
 
 const web = { name: "web", image: "nowhere.example/web:1" };
 
@@ -37,7 +37,7 @@ const pods: readonly Row[] = [
   ],
   ["a name for an address that is none", { hostAliases: [{ ip: "x", hostnames: ["a"] }] }, "hostAliases[0].ip Invalid"],
   [
-    "patience with what never happens",
+    "timeout with what never happens",
     { tolerations: [{ key: "a", operator: "Exists", effect: "NoSchedule", tolerationSeconds: 3 }] },
     "tolerations[0].effect Invalid",
   ],
@@ -94,14 +94,14 @@ const pods: readonly Row[] = [
     { volumes: [{ name: "a", secret: { secretName: "b", defaultMode: 4096 } }] },
     "volumes[0].secret.defaultMode Invalid",
   ],
-  ["a policy of names that nobody knows", { dnsPolicy: "Ask" }, "dnsPolicy NotSupported"],
+  ["a policy of names that is unknown", { dnsPolicy: "Ask" }, "dnsPolicy NotSupported"],
   ["no policy of names, and no servers", { dnsPolicy: "None" }, "dnsConfig Required"],
-  ["a host name with a bad letter", { hostname: "a_b" }, "hostname Invalid"],
+  ["a host name with a bad character", { hostname: "a_b" }, "hostname Invalid"],
   ["a runtime class with a bad name", { runtimeClassName: "A_b" }, "runtimeClassName Invalid"],
   ["a service account with a bad name", { serviceAccountName: "A_b" }, "serviceAccountName Invalid"],
   ["a selector of nodes with a bad value", { nodeSelector: { a: "-b" } }, "nodeSelector Invalid"],
   [
-    "a toleration of an effect that nobody knows",
+    "a toleration of an effect that is unknown",
     { tolerations: [{ key: "a", effect: "Run" }] },
     "tolerations[0].effect NotSupported",
   ],
@@ -117,7 +117,7 @@ const pods: readonly Row[] = [
     "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms Required",
   ],
   [
-    "an affinity with an operator that nobody knows",
+    "an affinity with an operator that is unknown",
     nodes({ matchExpressions: [{ key: "a", operator: "Like", values: ["b"] }] }),
     "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operator Invalid",
   ],
@@ -194,7 +194,7 @@ const deployments: readonly Row[] = [
     "template.metadata.labels Invalid",
   ],
   [
-    "a selector with an operator that nobody knows",
+    "a selector with an operator that is unknown",
     { selector: { matchLabels: labels, matchExpressions: [{ key: "a", operator: "Like" }] } },
     "selector.matchExpressions[0].operator Invalid, selector Invalid",
   ],
@@ -204,7 +204,7 @@ const deployments: readonly Row[] = [
     "selector.matchExpressions[0].values Required, selector Invalid",
   ],
   ["fewer than no replicas", { replicas: -1 }, "replicas Invalid"],
-  ["a strategy that nobody knows", { strategy: { type: "Slowly" } }, "strategy NotSupported"],
+  ["a strategy that is unknown", { strategy: { type: "Slowly" } }, "strategy NotSupported"],
   [
     "a rolling update of one that recreates",
     { strategy: { type: "Recreate", rollingUpdate: { maxSurge: 1 } } },
@@ -293,15 +293,11 @@ const statefulSets: readonly Row[] = [
     { after: statefulSetOf() },
   ],
   [
-    "an order of pods that nobody knows",
+    "an order of pods that is unknown",
     statefulSetOf({ podManagementPolicy: "Random" }),
     "spec.podManagementPolicy Invalid",
   ],
-  [
-    "a strategy that nobody knows",
-    statefulSetOf({ updateStrategy: { type: "Slowly" } }),
-    "spec.updateStrategy Invalid",
-  ],
+  ["a strategy that is unknown", statefulSetOf({ updateStrategy: { type: "Slowly" } }), "spec.updateStrategy Invalid"],
 ];
 
 const barePods: readonly Row[] = [
@@ -311,7 +307,7 @@ const barePods: readonly Row[] = [
     "spec Forbidden",
     { after: podOf({}) },
   ],
-  ["a policy of restarts that nobody knows", podOf({ restartPolicy: "Perhaps" }), "spec.restartPolicy NotSupported"],
+  ["a policy of restarts that is unknown", podOf({ restartPolicy: "Perhaps" }), "spec.restartPolicy NotSupported"],
   ["a name of a node that is none", podOf({ nodeName: "A_b" }), "spec.nodeName Invalid"],
   ["a deadline of 0", podOf({ activeDeadlineSeconds: 0 }), "spec.activeDeadlineSeconds Invalid"],
   ["a first container of another's name", podOf({ initContainers: [web] }), "spec.initContainers[0].name Duplicate"],
@@ -339,13 +335,13 @@ const barePods: readonly Row[] = [
   ["a runtime class that there is not", podOf({ runtimeClassName: "nope" }), "403 Forbidden"],
 ];
 
-export const refusedPods: readonly RefusedObject[] = [
-  ...refusedOf(kinds.deployment, containers, {
+export const rejectedPods: readonly RejectedObject[] = [
+  ...rejectedOf(kinds.deployment, containers, {
     make: (given) => deploymentOf({}, given),
     at: "spec.template.spec.containers[0].",
   }),
-  ...refusedOf(kinds.deployment, pods, { make: (given) => deploymentOf({}, {}, given), at: "spec.template.spec." }),
-  ...refusedOf(kinds.deployment, deployments, { make: deploymentOf, at: "spec." }),
-  ...refusedOf(kinds.statefulSet, statefulSets),
-  ...refusedOf(kinds.pod, barePods),
+  ...rejectedOf(kinds.deployment, pods, { make: (given) => deploymentOf({}, {}, given), at: "spec.template.spec." }),
+  ...rejectedOf(kinds.deployment, deployments, { make: deploymentOf, at: "spec." }),
+  ...rejectedOf(kinds.statefulSet, statefulSets),
+  ...rejectedOf(kinds.pod, barePods),
 ];

@@ -1,23 +1,28 @@
-/** An object that the API server refuses, and what it says. */
+/** An object that the API server rejects, and what it says. */
 import type { Kind } from "../src/kube/kinds.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-export interface RefusedObject {
+export interface RejectedObject {
   readonly what: string;
   readonly kind: Kind;
   /** Without its namespace. */
   readonly object: Fields;
   /** What is there already, under the same name or another one. */
   readonly after?: Fields;
-  /** Where an apply is refused in another way than a creation. */
+  /** Where an apply is rejected in another way than a creation. */
   readonly by?: "apply";
   /** "422 Invalid", and the field and the reason of each cause: "spec.ports Required". */
-  readonly told: readonly string[];
+  readonly reported: readonly string[];
 }
 
-/** What is told: causes with a comma between them, or a status other than 422. */
-export type Row = readonly [what: string, object: Fields, told: string, more?: Pick<RefusedObject, "after" | "by">];
+/** What is reported: causes with a comma between them, or a status other than 422. */
+export type Row = readonly [
+  what: string,
+  object: Fields,
+  reported: string,
+  more?: Pick<RejectedObject, "after" | "by">,
+];
 
 export interface Within {
   /** Makes the object of what a row says. */
@@ -28,12 +33,14 @@ export interface Within {
 
 const same = (given: Fields) => given;
 
-export function refusedOf(kind: Kind, rows: readonly Row[], { make = same, at = "" }: Within = {}): RefusedObject[] {
-  return rows.map(([what, given, told, { after, by } = {}]) => ({
+export function rejectedOf(kind: Kind, rows: readonly Row[], { make = same, at = "" }: Within = {}): RejectedObject[] {
+  return rows.map(([what, given, reported, { after, by } = {}]) => ({
     what,
     kind,
     object: make(given),
-    told: /^\d/.test(told) ? [told] : ["422 Invalid", ...told.split(", ").map((cause) => `${at}${cause}`)],
+    reported: /^\d/.test(reported)
+      ? [reported]
+      : ["422 Invalid", ...reported.split(", ").map((cause) => `${at}${cause}`)],
     ...(after && { after: make(after) }),
     ...(by && { by }),
   }));

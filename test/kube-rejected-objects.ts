@@ -1,10 +1,10 @@
 /**
- * Objects that the API server refuses, and what it says: what a tenant's wishes or a mistake of ours could come to. What
- * it says was read off a real one; kube-refusal.contract.ts holds every server to it.
+ * Objects that the API server rejects, and what it says: what a tenant's wishes or a mistake of ours could come to. What
+ * it says was read off a real one; kube-rejection.contract.ts holds every server to it.
  */
 import { kinds } from "../src/kube/kinds.ts";
-import { refusedPods } from "./kube-refused-pods.ts";
-import { claimOf, type Fields, labels, meta, type RefusedObject, type Row, refusedOf } from "./kube-refused-rows.ts";
+import { rejectedPods } from "./kube-rejected-pods.ts";
+import { claimOf, type Fields, labels, meta, type RejectedObject, type Row, rejectedOf } from "./kube-rejected-rows.ts";
 
 const serviceOf = (spec: Fields, name = "it"): Fields => ({ metadata: { name }, spec: { selector: labels, ...spec } });
 
@@ -140,11 +140,11 @@ const services: readonly Row[] = [
   ],
   ["a port with a bad name", serviceOf({ ports: [{ port: 80, name: "A_b" }] }), "spec.ports[0].name Invalid"],
   [
-    "a protocol that nobody knows",
+    "a protocol that is unknown",
     serviceOf({ ports: [{ port: 80, protocol: "HTTP" }] }),
     "spec.ports[0].protocol NotSupported",
   ],
-  ["a type that nobody knows", serviceOf({ type: "Magic", ports: [{ port: 80 }] }), "spec.type NotSupported"],
+  ["a type that is unknown", serviceOf({ type: "Magic", ports: [{ port: 80 }] }), "spec.type NotSupported"],
   [
     "a node port out of range",
     serviceOf({ type: "NodePort", ports: [{ port: 80, nodePort: 80 }] }),
@@ -170,7 +170,7 @@ const services: readonly Row[] = [
   ["an address that is none", serviceOf({ clusterIP: "no", ports: [{ port: 80 }] }), "spec.clusterIPs[0] Invalid"],
   ["a selector with a bad value", serviceOf({ selector: { a: "-b" }, ports: [{ port: 80 }] }), "spec.selector Invalid"],
   [
-    "an affinity of sessions that nobody knows",
+    "an affinity of sessions that is unknown",
     serviceOf({ sessionAffinity: "Always", ports: [{ port: 80 }] }),
     "spec.sessionAffinity NotSupported",
   ],
@@ -182,7 +182,7 @@ const ingresses: readonly Row[] = [
   ["a host with a star in the middle", ingressOf({ host: "a.*.example.com" }), "spec.rules[0].host Invalid"],
   ["a path without a type", ingressOf({}, { pathType: undefined }), "spec.rules[0].http.paths[0].pathType Required"],
   [
-    "a type of path that nobody knows",
+    "a type of path that is unknown",
     ingressOf({}, { pathType: "Suffix" }),
     "spec.rules[0].http.paths[0].pathType NotSupported",
   ],
@@ -250,7 +250,7 @@ const policies: readonly Row[] = [
     policyOf({ egress: [{ to: [{ ipBlock: { cidr: "10.0.0.0/8" }, podSelector: {} }] }] }),
     "spec.egress[0].to[0] Forbidden",
   ],
-  ["nobody in particular", policyOf({ ingress: [{ from: [{}] }] }), "spec.ingress[0].from[0] Required"],
+  ["no one in particular", policyOf({ ingress: [{ from: [{}] }] }), "spec.ingress[0].from[0] Required"],
   [
     "a port beyond 65535",
     policyOf({ ingress: [{ ports: [{ port: 70_000 }] }] }),
@@ -262,7 +262,7 @@ const policies: readonly Row[] = [
     "spec.ingress[0].ports[0].port Invalid",
   ],
   [
-    "a protocol that nobody knows",
+    "a protocol that is unknown",
     policyOf({ ingress: [{ ports: [{ port: 80, protocol: "HTTP" }] }] }),
     "spec.ingress[0].ports[0].protocol NotSupported",
   ],
@@ -276,7 +276,7 @@ const policies: readonly Row[] = [
     policyOf({ ingress: [{ ports: [{ endPort: 79 }] }] }),
     "spec.ingress[0].ports[0].endPort Invalid",
   ],
-  ["a direction that nobody knows", policyOf({ policyTypes: ["Sideways"] }), "spec.policyTypes[0] NotSupported"],
+  ["a direction that is unknown", policyOf({ policyTypes: ["Sideways"] }), "spec.policyTypes[0] NotSupported"],
   [
     "pods by a bad label",
     policyOf({ podSelector: { matchLabels: { a: "-b" } } }),
@@ -287,7 +287,7 @@ const policies: readonly Row[] = [
 const classes: readonly Row[] = [
   ["no provisioner", { metadata: meta() }, "provisioner Required"],
   [
-    "a binding that nobody knows",
+    "a binding that is unknown",
     { metadata: meta(), provisioner: "a.b/c", volumeBindingMode: "Later" },
     "volumeBindingMode NotSupported",
   ],
@@ -304,11 +304,11 @@ const claims: readonly Row[] = [
     { metadata: meta(), spec: {} },
     "spec.accessModes Required, spec.resources[storage] Required",
   ],
-  ["a way of access that nobody knows", claimOf({ accessModes: ["Sometimes"] }), "spec.accessModes NotSupported"],
+  ["a way of access that is unknown", claimOf({ accessModes: ["Sometimes"] }), "spec.accessModes NotSupported"],
   ["a size of 0", claimOf({}, "0"), "spec.resources[storage] Invalid"],
   ["a negative size", claimOf({}, "-1Gi"), "spec.resources[storage] Invalid"],
   ["a storage class with a bad name", claimOf({ storageClassName: "A_b" }), "spec.storageClassName Invalid"],
-  ["a mode of volume that nobody knows", claimOf({ volumeMode: "Stream" }), "spec.volumeMode NotSupported"],
+  ["a mode of volume that is unknown", claimOf({ volumeMode: "Stream" }), "spec.volumeMode NotSupported"],
   ["less than before", claimOf({}, "1Gi"), "spec Forbidden", { after: claimOf({}, "2Gi") }],
   ["more, while it has no volume", claimOf({}, "2Gi"), "spec Forbidden", { after: claimOf({}, "1Gi") }],
   [
@@ -358,17 +358,17 @@ const bindings: readonly Row[] = [
   ],
 ];
 
-export const refusedObjects: readonly RefusedObject[] = [
-  ...refusedOf(kinds.configMap, metadata),
-  ...refusedOf(kinds.secret, secrets),
-  ...refusedOf(kinds.namespace, namespaces),
-  ...refusedPods,
-  ...refusedOf(kinds.service, services),
-  ...refusedOf(kinds.ingress, ingresses),
-  ...refusedOf(kinds.networkPolicy, policies),
-  ...refusedOf(kinds.persistentVolumeClaim, claims),
-  ...refusedOf(kinds.storageClass, classes),
-  ...refusedOf(kinds.lease, locks),
-  ...refusedOf(kinds.role, permissions),
-  ...refusedOf(kinds.roleBinding, bindings),
+export const rejectedObjects: readonly RejectedObject[] = [
+  ...rejectedOf(kinds.configMap, metadata),
+  ...rejectedOf(kinds.secret, secrets),
+  ...rejectedOf(kinds.namespace, namespaces),
+  ...rejectedPods,
+  ...rejectedOf(kinds.service, services),
+  ...rejectedOf(kinds.ingress, ingresses),
+  ...rejectedOf(kinds.networkPolicy, policies),
+  ...rejectedOf(kinds.persistentVolumeClaim, claims),
+  ...rejectedOf(kinds.storageClass, classes),
+  ...rejectedOf(kinds.lease, locks),
+  ...rejectedOf(kinds.role, permissions),
+  ...rejectedOf(kinds.roleBinding, bindings),
 ];

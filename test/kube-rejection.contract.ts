@@ -1,4 +1,4 @@
-/** What is refused, and why: with the status, the fields and the reasons that a real API server gives. */
+/** What is rejected, and why: with the status, the fields and the reasons that a real API server gives. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Kind, kinds, resourceOf } from "../src/kube/kinds.ts";
@@ -7,13 +7,13 @@ import { ProviderError } from "../src/runtime/errors.ts";
 import { eventually } from "./eventually.ts";
 import type { OpenKube } from "./kube.contract.ts";
 import { applyWhenServed, define, ownKind } from "./kube-definition.ts";
-import { clusterMs, ownName, refusal } from "./kube-objects.ts";
-import { refusedObjects } from "./kube-refused-objects.ts";
-import { claimOf, type Fields, meta, type RefusedObject, type Row, refusedOf } from "./kube-refused-rows.ts";
+import { clusterMs, ownName, rejection } from "./kube-objects.ts";
+import { rejectedObjects } from "./kube-rejected-objects.ts";
+import { claimOf, type Fields, meta, type RejectedObject, type Row, rejectedOf } from "./kube-rejected-rows.ts";
 
-export function checkRefusals(open: OpenKube): void {
-  for (const [kind, cases] of Map.groupBy(refusedObjects, (each) => each.kind)) {
-    test(`${cases.length} wrong ${resourceOf(kind)} are refused, each with its faults`, async (t) => {
+export function checkRejections(open: OpenKube): void {
+  for (const [kind, cases] of Map.groupBy(rejectedObjects, (each) => each.kind)) {
+    test(`${cases.length} wrong ${resourceOf(kind)} are rejected, each with its faults`, async (t) => {
       const { kube, namespace } = await open(t);
       // A pod needs its namespace's service account, which comes a moment after the namespace.
       const account = () => kube.get(kinds.serviceAccount, { namespace, name: "default" });
@@ -57,36 +57,37 @@ export function checkRefusals(open: OpenKube): void {
     };
     await applyWhenServed(kube, kind, { metadata: { namespace, name: "good" }, spec });
     const make = (given: Fields) => ({ metadata: meta(), spec: { host: "abc", ...given } });
-    await checkAll(kube, refusedOf(kind, gadgets, { make, at: "spec." }), namespace);
+    await checkAll(kube, rejectedOf(kind, gadgets, { make, at: "spec." }), namespace);
     const either = { ...make({ either: { a: 1, b: 1 } }), metadata: { namespace, name: "both" } };
-    await refusal(kube.create(kind, either), "AKP_KUBE_REFUSED");
+    await rejection(kube.create(kind, either), "AKP_KUBE_REFUSED");
     // Nothing at all is left out, where the schema does not know it as a value.
     const made = await kube.create(kind, { ...make({ n: null }), metadata: { namespace, name: "nothing" } });
     assert.deepEqual(made["spec"], { host: "abc" });
   });
 }
 
-async function checkAll(kube: Kube, cases: readonly RefusedObject[], namespace: string): Promise<void> {
-  const told: Record<string, readonly string[]> = {};
-  for (const [at, each] of cases.entries()) told[each.what] = await tellOf(kube, each, { namespace, name: `it-${at}` });
-  assert.deepEqual(told, Object.fromEntries(cases.map(({ what, told: says }) => [what, says.toSorted()])));
+async function checkAll(kube: Kube, cases: readonly RejectedObject[], namespace: string): Promise<void> {
+  const reported: Record<string, readonly string[]> = {};
+  for (const [at, each] of cases.entries())
+    reported[each.what] = await tellOf(kube, each, { namespace, name: `it-${at}` });
+  assert.deepEqual(reported, Object.fromEntries(cases.map(({ what, reported: says }) => [what, says.toSorted()])));
 }
 
-/** The status and its causes, in order of their names; ["accepted"] when it was not refused. */
-async function tellOf(kube: Kube, { kind, object, after, by }: RefusedObject, at: Place): Promise<readonly string[]> {
+/** The status and its causes, in order of their names; ["accepted"] when it was not rejected. */
+async function tellOf(kube: Kube, { kind, object, after, by }: RejectedObject, at: Place): Promise<readonly string[]> {
   if (after) await kube.apply(kind, placed(after, kind, at));
   const write = after || by === "apply" ? kube.apply : kube.create;
   try {
     await write(kind, placed(object, kind, at));
     return ["accepted"];
   } catch (thrown) {
-    const { status, statusReason, causes = [] } = ProviderError.from(thrown).details as unknown as Refusal;
-    const told = causes.map(({ field, reason }) => `${field} ${reason.replace("FieldValue", "")}`);
-    return [`${status} ${statusReason ?? ""}`.trim(), ...told].sort();
+    const { status, statusReason, causes = [] } = ProviderError.from(thrown).details as unknown as Rejection;
+    const reported = causes.map(({ field, reason }) => `${field} ${reason.replace("FieldValue", "")}`);
+    return [`${status} ${statusReason ?? ""}`.trim(), ...reported].sort();
   }
 }
 
-interface Refusal {
+interface Rejection {
   readonly status: number;
   readonly statusReason?: string;
   readonly causes?: readonly { readonly field: string; readonly reason: string }[];
@@ -118,8 +119,8 @@ async function volume(kube: Kube, name: string, allowVolumeExpansion: boolean): 
   };
 }
 
-function changed(object: Fields): RefusedObject {
-  return { what: "", kind: kinds.persistentVolumeClaim, object, by: "apply", told: [] };
+function changed(object: Fields): RejectedObject {
+  return { what: "", kind: kinds.persistentVolumeClaim, object, by: "apply", reported: [] };
 }
 
 const gadget = {
@@ -157,7 +158,7 @@ const gadgets: readonly Row[] = [
   ["too little", { n: 0 }, "n Invalid"],
   ["a text for a number", { n: "1" }, "n TypeInvalid"],
   ["a fraction for an integer", { n: 1.5 }, "n TypeInvalid"],
-  ["a mode that nobody knows", { mode: "z" }, "mode NotSupported"],
+  ["a mode that is unknown", { mode: "z" }, "mode NotSupported"],
   ["too many", { many: ["a", "b", "c"] }, "many TooMany"],
   ["one of another type among many", { many: ["a", 1] }, "many[1] TypeInvalid"],
   ["a time that is none", { when: "yesterday" }, "when TypeInvalid"],
