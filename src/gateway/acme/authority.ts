@@ -123,7 +123,7 @@ function createChallenges({ httpPort, tlsPort, listenHost }: AuthorityOptions, {
   async function prove(client: Client, acme: Acme, order: Order, tries: number, signal: AbortSignal): Promise<void> {
     // All of them would be fetched at once.
     const { length } = order.authorizations ?? [];
-    if (length > 1) throw orderFailed(`it wants ${length} names proved, and we asked for one`);
+    if (length > 1) throw orderFailed(`it requires proof of ${length} names instead of one`);
     for (const authorization of await client.getAuthorizations(order)) {
       if (authorization.status !== "pending") continue;
       const offered = kinds.filter((kind) => authorization.challenges.some(({ type }) => type === kind));

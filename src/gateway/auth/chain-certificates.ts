@@ -178,7 +178,7 @@ function nameOf(owner: Address, serial: string): string {
   return `${owner}/${serial}`;
 }
 
-/** None where Node cannot read it: nobody could present it in a handshake. */
+/** None where Node cannot parse it, so that no client can present it. */
 function readCertificate({ serial, certificate }: CertificateResponse): OwnedCertificate[] {
   try {
     return [{ serial, der: new X509Certificate(certificate?.cert ?? "").raw }];

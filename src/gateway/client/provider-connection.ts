@@ -123,7 +123,7 @@ async function checkServer(socket: TLSSocket, check: ServerCheck): Promise<void>
   if (check.nowMs < certificate.validFromDate.getTime()) reject("its certificate is not valid yet");
   if (check.nowMs > certificate.validToDate.getTime()) reject("its certificate has expired");
   if (!(certificate.keyUsage ?? []).includes(serverAuth)) reject("its certificate is not for servers");
-  if (!check.onChain) return reject("its certificate is its own, and the chain may not be asked for it (--offline)");
+  if (!check.onChain) return reject("its certificate is its own, which cannot be verified on the chain with --offline");
   const serial = `${serialOf(certificate)}`;
   const known = await check.onChain(owner, serial);
   if (!known.some((der) => certificate.raw.equals(der))) {

@@ -20,9 +20,9 @@ const bounds = { mostDepth: 32, mostValues: 20_000 };
 
 /** Without `deps` groups are only validated. */
 export function screeningRoutes(deps: ScreeningDeps | undefined): Route[] {
-  async function screen({ body: asked, owner, signal }: OwnerRequest): Promise<RestAnswer> {
+  async function screen({ body: bytes, owner, signal }: OwnerRequest): Promise<RestAnswer> {
     if (!deps) return failure(503, "the provider does not bid");
-    const request = read(asked, readRequest);
+    const request = read(bytes, readRequest);
     if (request instanceof SyntaxError) return failure(400, request.message);
     return written(await screenBid(deps, { ...request, owner }, signal));
   }
@@ -32,8 +32,8 @@ export function screeningRoutes(deps: ScreeningDeps | undefined): Route[] {
       ...{ method: "GET", path: "/validate", access: "public", body },
       about: "Whether a group is valid on the network.",
       answers: { 200: "It is valid; the group as it was read.", 422: "What is wrong with it." },
-      handle({ body: asked }: RestRequest) {
-        const spec = read(asked, readGroupJson);
+      handle({ body: bytes }: RestRequest) {
+        const spec = read(bytes, readGroupJson);
         if (spec instanceof SyntaxError) return failure(422, spec.message);
         const excess = exceededLimit(spec.group);
         const faults = excess === undefined ? faultsOfGroup(spec.group) : [excess];
@@ -72,9 +72,9 @@ function busy(thrown: unknown): RestAnswer {
   return withHeader(failure(429, thrown.message), "Retry-After", `${thrown.retryAfterS}`);
 }
 
-function read<T>(asked: Uint8Array, by: (json: GoJson) => T): T | SyntaxError {
+function read<T>(bytes: Uint8Array, by: (json: GoJson) => T): T | SyntaxError {
   try {
-    return by(readFirstValue(Buffer.from(asked).toString(), bounds));
+    return by(readFirstValue(Buffer.from(bytes).toString(), bounds));
   } catch (thrown) {
     if (thrown instanceof SyntaxError) return thrown;
     throw thrown;

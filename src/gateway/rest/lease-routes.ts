@@ -24,7 +24,7 @@ interface LeaseRoutesDeps {
 type Shown = ReadonlySet<string> | undefined;
 
 const scope = "status";
-const about = { 401: "Not the lease's owner, or not for this.", 503: "The cluster cannot be asked now, and why." };
+const errors = { 401: "Not the lease's owner, or not permitted.", 503: "The state of the cluster is unknown." };
 
 /** In the words of the Go provider. */
 export const absence = {
@@ -59,14 +59,14 @@ export function leaseRoutes({ provider, leases }: LeaseRoutesDeps): Route[] {
   return [
     {
       ...{ method: "GET", path: "/lease/{dseq}/{gseq}/{oseq}/status", access: "lease", scope },
-      about: "How the services of a lease are doing, and by what they are reached.",
-      answers: { 200: "The status.", 404: "Nothing runs for such a lease.", ...about },
+      about: "Status of the services of a lease, and their ports and addresses.",
+      answers: { 200: "The status.", 404: "Nothing runs for such a lease.", ...errors },
       handle: leaseStatus,
     },
     {
       ...{ method: "GET", path: "/lease/{dseq}/{gseq}/{oseq}/service/{serviceName}/status", access: "lease", scope },
-      about: "The same of one service.",
-      answers: { 200: "The status.", 404: "There is no such lease, or no such service in it.", ...about },
+      about: "Status of one service of a lease.",
+      answers: { 200: "The status.", 404: "There is no such lease, or no such service in it.", ...errors },
       handle: serviceStatus,
     },
   ];

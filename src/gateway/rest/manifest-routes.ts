@@ -54,37 +54,35 @@ export function manifestRoutes({ provider, leases, manifests }: ManifestRoutesDe
   }
 
   const deployment = { path: "/deployment/{dseq}/manifest", access: "deployment", scope: "send-manifest" } as const;
-  const refused = { 401: "Not the owner, or not for this.", 404: "We have no such lease." };
+  const errors = {
+    401: "Not the owner, or not permitted.",
+    404: "The provider has no such lease.",
+    503: "The state of the chain or the cluster is unknown.",
+  };
   return [
     {
       ...{ ...deployment, method: "PUT" },
-      about:
-        "Sends what is to run for all leases of a deployment: its manifest as JSON, or the SDL that it is made of.",
+      about: "Submits the manifest for all leases of a deployment, as JSON or as SDL.",
       body: { types: ["application/json", "application/yaml"], mostBytes: manifestBytes },
       answers: {
-        200: "It is taken, and will run.",
-        ...refused,
+        200: "It is accepted.",
+        ...errors,
         413: "It is too large.",
-        422: "It is not what the deployment on chain says, not well formed, or wants a host name that is in use: in words.",
-        500: "The network's own answer to a deployment that is not on chain.",
-        503: "Chain or cluster cannot be asked now, and why.",
+        422: "It is invalid, does not match the deployment on chain, or has a host name that is in use.",
+        500: "The deployment is not on chain, as in the Go provider.",
       },
       handle: send,
     },
     {
       ...{ ...deployment, method: "DELETE" },
-      about: "Takes it back: nothing of it runs any more, the leases and their volumes stay.",
-      answers: {
-        200: "It is taken back, or was before.",
-        ...refused,
-        503: "The cluster cannot be asked now, and why.",
-      },
+      about: "Withdraws it: its workloads are removed, the leases and their volumes stay.",
+      answers: { 200: "It is withdrawn, or was before.", ...errors },
       handle: withdraw,
     },
     {
       ...{ method: "GET", path: "/lease/{dseq}/{gseq}/{oseq}/manifest", access: "lease", scope: "get-manifest" },
-      about: "What was sent for a lease: a list with its one group.",
-      answers: { 200: "The manifest.", ...refused, 503: "The cluster cannot be asked now, and why." },
+      about: "The manifest of a lease: a list with its one group.",
+      answers: { 200: "The manifest.", ...errors },
       handle: read,
     },
   ];

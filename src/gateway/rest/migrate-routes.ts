@@ -14,12 +14,12 @@ export const migrationBytes = 512 * 1024;
 const common = {
   body: { types: ["application/json"], mostBytes: migrationBytes },
   answers: {
-    200: "They are there now, also those that were before.",
-    400: "Nothing is moved: nothing was asked for, the destination is unknown, or something is not its own to have.",
-    401: "The credentials are not good for it.",
-    429: "Too many of the owner's requests wait already.",
+    200: "All of them are moved, or were there before.",
+    400: "Nothing is moved: the list is empty, the destination is unknown, or it does not declare one of them.",
+    401: "The credentials do not permit it.",
+    429: "Too many requests of the owner are waiting.",
     422: "The body cannot be read.",
-    503: "The cluster does not answer. What was begun is gone on with; it may be asked for again.",
+    503: "The cluster does not answer. The move continues; the request may be repeated.",
   },
 } as const;
 
