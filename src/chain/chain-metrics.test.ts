@@ -5,7 +5,7 @@ import { createMetrics } from "../runtime/metrics.ts";
 import { measureOutbox } from "./chain-service.ts";
 import { outboxReason } from "./outbox/outbox.ts";
 
-test("an outbox that nobody answers is measured, and says why", async (t) => {
+test("no node answers the outbox → the metric and the reason say so", async (t) => {
   const metrics = createMetrics();
   t.after(() => metrics.stop());
   const run = await startOutbox(t);

@@ -43,7 +43,7 @@ export interface Intent extends NewIntent {
   readonly failures?: number;
   /** What its share of the gas must be at least, learned from a transaction that ran out. */
   readonly gasFloor?: bigint;
-  /** Its share in what the transactions that carried it in vain have cost. */
+  /** Its share in what the failed transactions that carried it have cost. */
   readonly billed?: Billed;
   readonly settledAtMs?: number;
   readonly result?: unknown;

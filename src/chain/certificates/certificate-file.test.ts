@@ -40,7 +40,7 @@ function legacyFile({ certificate, key }: MadeCertificate): string {
   return `${certificate}-----BEGIN EC PRIVATE KEY-----\n${head}\n${lines.join("\n")}\n-----END EC PRIVATE KEY-----\n`;
 }
 
-test("what was written is read, by who can sign for the account, and nobody else", (t) => {
+test("the key of a written file opens only with a signature of its account", (t) => {
   const path = fileOf(t);
   assert.equal(readCertificateFile(path, signer), undefined);
   writeCertificateFile(path, made, signer);
@@ -64,7 +64,7 @@ test("a key that is encrypted by OpenSSL's newer way for the legacy pass-phrase 
   assert.equal(readCertificateFile(fileOf(t, `${made.certificate}${key}`), signer)?.key, made.key);
 });
 
-test("what holds none is refused with the reason, and without a word of what is in it", (t) => {
+test("a file without a certificate → rejected with the reason, without its contents", (t) => {
   const other = makeCertificate({ owner: signer.address, hosts: [], isServer: false, serial: 6n, ...times });
   const encrypted = createPrivateKey(other.key).export({
     ...{ type: "pkcs8", format: "pem", cipher: "aes-256-cbc" },

@@ -27,7 +27,7 @@ async function ownersIn(...txs: string[]): Promise<string[]> {
   return [...(await certificateOwners(txs, createVirtualClock()))].filter((owner) => owner.length === 44);
 }
 
-test("who creates or revokes a certificate is named, and of other transactions nobody", async () => {
+test("the owner of a created or revoked certificate is found, none in other transactions", async () => {
   const parts = { owner: bob.address, cert: Buffer.from("c"), pubkey: Buffer.from("k") };
   const create = packMessage("createCertificate", parts);
   const other = packMessage("send", { fromAddress: carol.address, toAddress: bob.address, amount: [] });
@@ -37,7 +37,7 @@ test("who creates or revokes a certificate is named, and of other transactions n
   ]);
 });
 
-test("so is who has it revoked by somebody else, however deep that is wrapped", async () => {
+test("the owner of a revocation sent by another account is found, however deep it is wrapped", async () => {
   const owners = await ownersIn(inBase64(exec(exec(revoke(alice.address)))));
   assert.deepEqual(owners.toSorted(), [alice.address, carol.address].toSorted());
 });

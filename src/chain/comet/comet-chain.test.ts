@@ -38,7 +38,7 @@ test("keys are owed to all listeners until the last of them has taken them", asy
   assert.deepEqual(told, [first, first, second, [order("d")]]);
 });
 
-test("no step is told before the one before it has been taken", async () => {
+test("a step is delivered only after the one before it was processed", async () => {
   const seen: string[] = [];
   const names = ["1", "2"];
   const find = async () => [order(names.shift() ?? "")];

@@ -36,7 +36,7 @@ test("a journal that is locked for an instant loses nothing and does not end the
   assert.deepEqual(written, [3n]);
 });
 
-test("a journal that stays locked is told at the end", async () => {
+test("a journal that stays locked → flush rejects", async () => {
   const { state, cursor } = recordingCursor();
   const writer = createCursorWriter(cursor, "test-1");
   state.refusal = busy();
@@ -44,7 +44,7 @@ test("a journal that stays locked is told at the end", async () => {
   await assert.rejects(writer.flush(), { code: "AKP_JOURNAL_BUSY" });
 });
 
-test("a journal that cannot be written is told with the next move", async () => {
+test("a journal that cannot be written → the next move throws", async () => {
   const { state, cursor } = recordingCursor();
   const writer = createCursorWriter(cursor, "test-1");
   state.refusal = new ProviderError("AKP_JOURNAL_CLOSED", { reason: "the disk is full" });

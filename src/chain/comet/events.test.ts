@@ -119,7 +119,7 @@ test("a started reclamation carries its reason and its deadline", () => {
   );
 });
 
-test("events that cannot be read are told one by one, and the others of the block still come", async () => {
+test("malformed events → each is reported, and the others of the block are read", async () => {
   const good = typedEvent("akash.market.v1.EventBidClosed", { id: bidId });
   const bad: AbciEvent[] = [
     { type: "akash.market.v1.EventBidClosed", attributes: [] },

@@ -166,7 +166,7 @@ export class Follower {
         this.height = block.height;
         cursor.moveTo(block.height);
         this.#recovered();
-        // A replay may take long, and how far the chain has come meanwhile matters to whoever follows it.
+        // A replay may take long, and the head moves on meanwhile.
         this.#noteHead();
         isHandedOver = false;
       }

@@ -112,7 +112,7 @@ for (const [what, handler, pattern] of strangeAnswers) {
   });
 }
 
-test("a refusal of the node is told with its reason, whatever the HTTP status", async (t) => {
+test("an error of the node is reported with its reason, whatever the HTTP status", async (t) => {
   const error = { code: -32603, message: "Internal error", data: "height 9 is not available" };
   const node = await nodeWith(t, (_, response, { id }) => {
     response.writeHead(500).end(JSON.stringify({ jsonrpc: "2.0", id, error }));
@@ -152,7 +152,7 @@ test("an answer without end is cut at the bound", async (t) => {
   assert.match(message, new RegExp(`more than ${rpcAnswerBytes} bytes`));
 });
 
-test("a node that is not there is told as unreachable, without the key in its address", async (t) => {
+test("an unreachable node is reported without the key in its address", async (t) => {
   const node = open(t, { url: "http://user:geheim@127.0.0.1:1/geheim" });
   const { code, message } = await failureOf(node.call("status", {}));
   assert.equal(code, "AKP_CHAIN_UNREACHABLE");
@@ -160,7 +160,7 @@ test("a node that is not there is told as unreachable, without the key in its ad
   assert.doesNotMatch(message, /geheim/);
 });
 
-test("a node that closed an idle connection is asked again over a new one", async (t) => {
+test("a node closed an idle connection → the call is repeated over a new one", async (t) => {
   let calls = 0;
   const node = await nodeWith(t, (request, response, call) => {
     calls += 1;
@@ -227,7 +227,7 @@ test("a node is reached with a client certificate, and with the new one once tha
   assert.deepEqual(clients, ["first", "first", "second"]);
 });
 
-test("a node whose certificate another authority signed is refused", async (t) => {
+test("a node whose certificate another authority signed → rejected", async (t) => {
   const { url, otherCa, clients } = await tlsStage(t);
   for (const tls of [{}, { caFile: otherCa }]) {
     const node = open(t, { url, tls });
@@ -245,7 +245,7 @@ test("a certificate file that cannot be read is named", async (t) => {
   assert.match(message, /ca\.pem\.missing/);
 });
 
-test("a certificate and a key that do not belong together are told as that", async (t) => {
+test("a certificate and a key that do not match → the error says so", async (t) => {
   const { url, caFile, certFile } = await tlsStage(t);
   const keyFile = join(temporaryFolder(t), "other.key");
   for (const key of [makeCertificate({ name: "other" }).keyPem, "no key at all"]) {

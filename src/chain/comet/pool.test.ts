@@ -136,7 +136,7 @@ test("a node that takes its time with every answer gives way to a quicker one, a
   assert.equal(pool.switches, 1, "to and fro would help nobody");
 });
 
-test("an error is the answer to a look-up of a transaction; for anything else the others are asked, and the node is avoided", async (t) => {
+test("an error is the answer to a look-up of a transaction; any other call goes to the next node, and this one is avoided", async (t) => {
   const { proxies, pool } = await stage(t, 2);
   const [first, second] = proxies as [FaultProxy, FaultProxy];
   first.fault = (method) => (method === "status" ? undefined : "error");
@@ -151,7 +151,7 @@ test("an error is the answer to a look-up of a transaction; for anything else th
   assert.equal(pool.switches, 1);
 });
 
-test("what failed at a node is asked again at every look, until it works", async (t) => {
+test("methods that failed at a node are called again by every probe, until they work", async (t) => {
   const { proxies, pool } = await stage(t, 2);
   const [first] = proxies as [FaultProxy];
   first.fault = (method) => (method === "abci_query" ? "error" : undefined);
@@ -235,7 +235,7 @@ test("the head is what most nodes report, a block that was served counting as on
   assert.deepEqual(await report(5n, 5n, 5n), { head: 5n, lags: [0n, 0n, 0n] }, "the chain was restored");
 });
 
-test("without a chain's id given, that of the first node that answers counts, and others are told apart", async (t) => {
+test("without a chain's id given, that of the first node that answers counts, and nodes of other chains are avoided", async (t) => {
   const ours = await startEventChain(t, { chainId: "ours-1" });
   const theirs = await startEventChain(t, { chainId: "theirs-1" });
   await ours.block();
@@ -281,7 +281,7 @@ test("a pool without a node that answers says why", async (t) => {
   assert.match(advice, /--node/);
 });
 
-test("two nodes that differ only in what their names leave out are told apart", async (t) => {
+test("two nodes whose shown names are equal → numbered", async (t) => {
   const { chain } = await stage(t, 1);
   const url = chain.node.rpcUrl;
   const pool = openPool(t, [`${url}/?key=1`, `${url}/?key=2`]);
@@ -291,7 +291,7 @@ test("two nodes that differ only in what their names leave out are told apart", 
   );
 });
 
-test("a node that turns out to be loading older blocks when it is asked is passed over", async (t) => {
+test("a node that is loading older blocks → the next one is called", async (t) => {
   const chain = await startEventChain(t);
   await chain.block();
   const proxies = await Promise.all([1, 2].map(() => startFaultProxy(t, () => chain.node.rpcUrl)));
@@ -315,7 +315,7 @@ test("the head is not taken from a node that says with it that it is loading old
   assert.equal(pool.preferred.name, second.url);
 });
 
-test("whoever wants to know is told when another node takes over", async (t) => {
+test("listeners are called when another node is preferred", async (t) => {
   const { proxies, pool } = await stage(t, 2);
   const used: string[] = [];
   pool.onSwitch(() => used.push(pool.preferred.name));

@@ -194,7 +194,7 @@ export class Pool {
       try {
         const nodeHeight = await this.#verify(node, options);
         const result = await work(node);
-        // Where each of two fails at something else, neither is better: to and fro would help nobody.
+        // Where each of two fails at something else, neither is better: switching to and fro would not help.
         const isNoBetter = rank(node) === 1 && rank(this.#preferred) === 1;
         if (options.node === undefined && !isNoBetter) this.#prefer(node);
         return { result, node: node.transport.name, nodeHeight };

@@ -20,7 +20,7 @@ export interface RpcRequest {
 export interface SendBounds {
   /** Rejects with its reason, also while the answer comes. */
   readonly signal: AbortSignal;
-  /** So much more of the answer has come; whoever has enough aborts the signal. */
+  /** Called with each part's size; a caller that has enough aborts the signal. */
   readonly onBytes: (bytes: number) => void;
 }
 

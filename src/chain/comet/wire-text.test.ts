@@ -21,7 +21,7 @@ test("the nanoseconds of a time survive, with or without the zeros at their end"
   assert.equal(readTimeNs("2024-02-29T12:00:00.5Z"), second + 500_000_000n);
 });
 
-test("what is no time and no height is refused", () => {
+test("a malformed time or height → rejected", () => {
   for (const text of ["", "now", "2024-02-29", "2024-02-29T12:00:00+01:00", 5, null]) {
     assert.throws(() => readTimeNs(text), TypeError, String(text));
   }

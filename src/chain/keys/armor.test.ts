@@ -51,7 +51,7 @@ test("text around it, indentation, Windows line ends and a lost blank line do no
   }
 });
 
-test("a changed or lost character is told as such", () => {
+test("a changed or lost character → the error says so", () => {
   assert.match(faultOf(known.argon2Export.replace("Kzn448", "Kzn449")), /checksum does not match/);
   assert.match(faultOf(known.argon2Export.replace("Kzn448", "Kzn44")), /checksum does not match/);
   assert.match(faultOf(known.argon2Export.replace("Kzn448", "Kzn44ß")), /line 6 is not base64/);

@@ -49,7 +49,7 @@ test("an export is opened by a pass-phrase of any length and alphabet", async (t
   assert.equal(signer.address, keyAddress);
 });
 
-test("a wrong pass-phrase is told, with where it came from", async (t) => {
+test("a wrong pass-phrase → the error says where it came from", async (t) => {
   for (const text of [known.argon2Export, known.bcryptExport]) {
     await assert.rejects(open(t, { text, passphrase: "correct horse batterie" }), {
       code: "AKP_KEY_PASSPHRASE_WRONG",
@@ -58,7 +58,7 @@ test("a wrong pass-phrase is told, with where it came from", async (t) => {
   }
 });
 
-test("a missing or empty pass-phrase is told with where to put it", async (t) => {
+test("a missing or empty pass-phrase → the error says where to set it", async (t) => {
   for (const passphrase of [{}, { passphrase: "" }]) {
     await assert.rejects(open(t, { text: known.argon2Export, ...passphrase }), {
       code: "AKP_KEY_PASSPHRASE_MISSING",
@@ -67,7 +67,7 @@ test("a missing or empty pass-phrase is told with where to put it", async (t) =>
   }
 });
 
-test("what is no key is refused, and the reason says what it is instead", async (t) => {
+test("a file without a key → rejected, and the reason says what it holds", async (t) => {
   const privateKey = (headers: object) => armor("TENDERMINT PRIVATE KEY", headers, Buffer.alloc(60));
   const cases: [text: string, reason: RegExp][] = [
     ["", /it is empty/],
@@ -98,19 +98,19 @@ test("an export too short to hold anything is not opened", async (t) => {
   }
 });
 
-test("a number that is no key of the curve is refused", async (t) => {
+test("a number that is no key of the curve → rejected", async (t) => {
   for (const text of ["00".repeat(32), "ff".repeat(32)]) {
     await assert.rejects(open(t, { text }), { code: "AKP_KEY_UNUSABLE", message: /secp256k1/ });
   }
 });
 
-test("an exported key of another curve is refused by its kind", async (t) => {
+test("an exported key of another curve → rejected by its kind", async (t) => {
   const ed25519 = Buffer.concat([Buffer.from("a328891040", "hex"), Buffer.alloc(64, 1)]);
   const text = await armoredBytes(ed25519, "x", "argon2");
   await assert.rejects(open(t, { text, passphrase: "x" }), { code: "AKP_KEY_UNUSABLE", message: /an ed25519 key/ });
 });
 
-test("an exported key of the wrong length is refused", () => {
+test("an exported key of the wrong length → rejected", () => {
   for (const length of [0, 31, 33]) {
     assert.deepEqual(readAminoKey(aminoKey(Buffer.alloc(length, 1))), { fault: "it is no secp256k1 key" });
   }

@@ -77,7 +77,7 @@ test("a name that looks like the beginning of an address is a name", async (t) =
   assert.equal(await open("akash1"), address);
 });
 
-test("an unknown name or address is told with the names there are", async (t) => {
+test("an unknown name or address → the error lists the names", async (t) => {
   const { open } = await keyringWith(t, "test", [localEntry("provider", key), localEntry("other", otherKey)]);
   const refusal = { code: "AKP_KEY_UNKNOWN", advice: /--from/ };
   await assert.rejects(open("nobody"), { ...refusal, message: /no key named "nobody"; it has: other, provider$/ });
@@ -92,19 +92,19 @@ test("of many names a message holds the first twenty", async (t) => {
   await assert.rejects(open("nobody"), /it has: key10, .*, key29 and 5 more$/);
 });
 
-test("a mistyped address is told as such", async (t) => {
+test("a mistyped address → the error says so", async (t) => {
   const { open } = await keyringWith(t, "test", [localEntry("provider", key)]);
   await assert.rejects(open(`${address.slice(0, -1)}q`), { code: "AKP_VALUE_MALFORMED", message: /checksum/ });
 });
 
-test("without --from the names to choose from are told", async (t) => {
+test("no --from → the error lists the names", async (t) => {
   const { open } = await keyringWith(t, "test", [localEntry("provider", key)]);
   await assert.rejects(open(), { code: "AKP_KEY_NOT_CHOSEN", message: /it has: provider$/ });
   const empty = await keyringWith(t, "test", []);
   await assert.rejects(empty.open(), { code: "AKP_KEY_NOT_CHOSEN", message: /it has: none$/ });
 });
 
-test("a wrong pass-phrase is told, with a keyhash and without", async (t) => {
+test("a wrong pass-phrase → the error says so, with a keyhash and without", async (t) => {
   const { folder, open } = await keyringWith(t, "file", [localEntry("provider", key)]);
   const refusal = { code: "AKP_KEY_PASSPHRASE_WRONG" };
   await assert.rejects(open("provider", "shut sesame"), { ...refusal, message: /does not open the keyring/ });
@@ -117,7 +117,7 @@ test("a wrong pass-phrase is told, with a keyhash and without", async (t) => {
   assert.equal(await open("provider"), address);
 });
 
-test("a missing pass-phrase is told once there is a key that needs it", async (t) => {
+test("a missing pass-phrase → an error once there is a key that needs it", async (t) => {
   const keyringDir = temporaryFolder(t);
   await writeKeyring(keyringDir, "file", passphrase, [localEntry("provider", key)]);
   const open = (from: string) => openKey({ from, keyringBackend: "file", keyringDir }, () => undefined);
@@ -125,7 +125,7 @@ test("a missing pass-phrase is told once there is a key that needs it", async (t
   await assert.rejects(open("nobody"), { code: "AKP_KEY_UNKNOWN" });
 });
 
-test("a key that cannot sign is refused with the reason", async (t) => {
+test("a key that cannot sign → rejected with the reason", async (t) => {
   const ed25519 = { typeUrl: "/cosmos.crypto.ed25519.PrivKey", value: Buffer.alloc(66) };
   const kinds: [kind: Parameters<typeof recordOf>[2], message: RegExp][] = [
     [{ offline: {} }, /only its public half/],

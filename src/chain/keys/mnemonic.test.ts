@@ -76,13 +76,13 @@ test("several wrong words are all named by their places, and only the first gets
   assert.doesNotMatch(advice, /about/);
 });
 
-test("a missing word is told by the count", () => {
+test("a missing word → found by the count", () => {
   const { message, advice } = refusalOf(known.mnemonic.replace("abandon ", ""));
   assert.equal(message, "the mnemonic in the file is wrong: it has 11 words");
   assert.match(advice, /12, 15, 18, 21 or 24 words/);
 });
 
-test("words in the wrong order are told by the checksum", () => {
+test("words in the wrong order → found by the checksum", () => {
   const { message, advice } = refusalOf(`about ${"abandon ".repeat(11)}`);
   assert.match(message, /checksum does not match/);
   assert.match(advice, /changed places/);
@@ -110,7 +110,7 @@ test("every single slip in a real mnemonic is found, and no refusal repeats two 
   );
 });
 
-test("a step that a path cannot have is refused", async () => {
+test("a step that a path cannot have → rejected", async () => {
   for (const account of [-1, 2 ** 31, 1.5, Number.NaN]) {
     await assert.rejects(addressOf(known.mnemonic, { ...usualDerivation, account }), {
       code: "AKP_VALUE_OUT_OF_RANGE",

@@ -173,7 +173,7 @@ test("no more transactions hold costly messages than may, and what costs nothing
   );
 });
 
-test("what must be in a block soon binds nobody else", () => {
+test("an intent that must be in a block soon shares no transaction with one that need not", () => {
   const list = [true, false, true].map((hurried, index) => ({ ...plain, subject: `order ${index}`, hurried }));
   assert.deepEqual(idsOf(setUp(list, roomy).groups), [[1, 3], [2]]);
 });

@@ -5,7 +5,7 @@ export interface PackingRules {
   readonly mostMessages: number;
   readonly mostGas: bigint;
   readonly room: number;
-  /** About what its message needs; 0 for one that nobody knows yet. */
+  /** About what its message needs; 0 for one not seen yet. */
   gasOf(intent: Intent): bigint;
   alone(intent: Intent): boolean;
   readonly busy: ReadonlySet<string>;

@@ -56,7 +56,7 @@ test("it is dead when it was not found again so many blocks later, and not befor
   assert.equal(nextAction(pendingTx, { head: at(12n + proof, 2_000n) }).kind, "refile");
 });
 
-test("while nobody can know whether a block holds it, it is handed over again but never given up", () => {
+test("while no node can know whether a block holds it, it is broadcast again but never given up", () => {
   const unproven = new ProviderError("AKP_TX_UNPROVEN", { hash: "AB", height: 10n, reasons: "no node has that block" });
   const pendingTx = unordered({ unproven });
   assert.equal(nextAction(pendingTx, { head: at(10n + BigInt(outboxRebroadcastBlocks)) }).kind, "broadcast");

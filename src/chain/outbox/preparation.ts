@@ -128,7 +128,7 @@ export function createPreparation(deps: PreparationDeps) {
         if (point.ordering === "ordered") break;
         return { kind: "unordered", reason: log };
       case "funds":
-        // What costs us nothing is short of somebody else's money.
+        // A message that costs us nothing is short of another account's money.
         return named && !isCostly(named.what)
           ? notNow(intents, named, log, head)
           : affordable(intents, named, log, deps);

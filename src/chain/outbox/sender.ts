@@ -162,7 +162,7 @@ function noteReceipt(pendingTx: PendingTx, head: Head, receipt: Receipt): void {
   if (receipt.kind === "taken") pendingTx.taken = true;
 }
 
-/** False if somebody has settled one of them meanwhile; the next pass goes on without it. */
+/** False if one of them was settled meanwhile; the next pass goes on without it. */
 function writeDown(pendingTx: PendingTx, group: readonly Intent[], journal: SenderDeps["journal"]): Promise<boolean> {
   return journal.durable("send transaction", ({ intents, transactions }) => {
     if (!group.every(({ id }) => intents.get(id)?.state === "filed")) return false;

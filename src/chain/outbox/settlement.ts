@@ -22,7 +22,7 @@ type Verdict =
   | { readonly kind: "settle"; readonly state: SettledState; readonly result: SettledResult }
   | ({ readonly kind: "refile" } & Refiling);
 
-/** Settled, filed again, or settled by somebody else before: the first verdict stands. */
+/** Settled, filed again, or settled before: the first verdict stands. */
 type Ended = Settled | "refiled" | undefined;
 
 export type Settlement = ReturnType<typeof createSettlement>;
@@ -46,7 +46,7 @@ export function createSettlement({ journal, signer, log, refused, gasMemory }: S
   ): Promise<readonly Intent[] | undefined> {
     const closed = await journal.durable("settle transaction", (tables) => {
       if (!tables.transactions.remove(pendingTx.hash)) return undefined;
-      // Also those that somebody has settled meanwhile: their messages have kept their places.
+      // Also those that were settled meanwhile: their messages have kept their places.
       const carried = tables.intents.byTxHash(pendingTx.hash);
       if (paid) bookFee(tables, carried, paid);
       const ended = carried.map((intent, index) => {
@@ -247,7 +247,7 @@ interface PaidFee {
   readonly atMs: number;
 }
 
-/** A line for the share of every message, also of those that were in vain. Where nothing is known of them, one for all. */
+/** A line for the share of every message, also of those that failed. Where nothing is known of them, one for all. */
 function bookFee(
   { ledger }: Pick<Tables, "ledger">,
   carried: readonly Intent[],

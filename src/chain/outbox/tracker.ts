@@ -29,7 +29,7 @@ export function createTracker(deps: SenderDeps & { readonly sender: Sender }) {
     if (gap) await pendingTxs.lose(gap.to);
     if (!block) return;
     const { height, timeNs, txs } = block;
-    // Blocks that nobody handed over are lost as well.
+    // Blocks that were not handed over are lost as well.
     if (pendingTxs.followed === undefined || height > pendingTxs.followed + 1n) await pendingTxs.lose(height - 1n);
     for (const tx of pendingTxs.size > 0 ? txs : []) {
       const pendingTx = pendingTxs.get(tx.hash);

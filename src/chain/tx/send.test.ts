@@ -52,7 +52,7 @@ test("a node that is silent for a while after the transaction left does not make
   assert.equal(await send(), 3n);
 });
 
-test("where nobody says what became of it, the person is told its hash and not to send it again", async () => {
+test("no node knows the result → the error names the hash and warns against sending again", async () => {
   const { send } = stage(() => {
     throw unreachable("nobody answers");
   });

@@ -95,7 +95,7 @@ function hasPassed(validity: Validity, { height, timeNs }: Head): boolean {
   return validity.kind === "unordered" ? timeNs > validity.timeoutNs : height > validity.timeoutHeight;
 }
 
-/** Once it has left, nobody may be told to send it again before it is certain that no block holds it. */
+/** Once it has left, it must not be sent again before it is certain that no block holds it. */
 async function awaitInclusion(
   { chain, clock, signal }: SendDeps,
   { hash, validity, firstHeight }: { hash: string; validity: Validity; firstHeight: bigint },
