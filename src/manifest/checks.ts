@@ -48,19 +48,15 @@ interface CheckDeps {
   readonly log: Log;
 }
 
-export interface Accepted {
-  /** The hash that the chain has. */
-  readonly version: string;
-  readonly groups: ReadonlyMap<string, ManifestGroup>;
-}
-
 export type Checks = ReturnType<typeof createChecks>;
+
+export type Accepted = Awaited<ReturnType<Checks["accept"]>>;
 
 export function createChecks({ chain, cluster, rules, requireHost, log }: CheckDeps) {
   const { mirror, queries, provider } = chain;
 
-  /** Throws why it is rejected, or why the chain cannot be asked. */
-  async function accept(id: DeploymentId, read: ReadManifest, signal: AbortSignal | undefined): Promise<Accepted> {
+  /** Returns the hash that the chain has, and groups by lease. Throws why it is rejected, or why the chain cannot be asked. */
+  async function accept(id: DeploymentId, read: ReadManifest, signal: AbortSignal | undefined) {
     const { manifest, lacks } = read;
     const fault = faultOfManifest(manifest, lacks);
     if (fault !== undefined) throw new ProviderError("AKP_MANIFEST_INVALID", { reason: fault });

@@ -28,12 +28,6 @@ interface IntakeDeps {
   readonly log: Log;
 }
 
-/** Keys of our leases of the deployment, and of these the ones for which the request changed something. */
-interface Submitted {
-  readonly leases: readonly string[];
-  readonly changed: readonly string[];
-}
-
 export type Manifests = ReturnType<typeof createIntake>;
 
 export function createIntake(deps: IntakeDeps) {
@@ -43,9 +37,9 @@ export function createIntake(deps: IntakeDeps) {
 
   /**
    * Takes a manifest for all of our leases of a deployment; the caller has authenticated the owner. Resolves when it is in the
-   * journal; throws why it is rejected.
+   * journal, with the keys of these leases and of those that changed; throws why it is rejected.
    */
-  async function submit(id: DeploymentId, body: string | Uint8Array, signal?: AbortSignal): Promise<Submitted> {
+  async function submit(id: DeploymentId, body: string | Uint8Array, signal?: AbortSignal) {
     const deployment = formatDeploymentId(id);
     try {
       const manifest = readManifest(body, manifestBytes);
@@ -71,7 +65,7 @@ export function createIntake(deps: IntakeDeps) {
     await Promise.all(leases.map((id) => loop.reunite({ id }, formatLeaseId(id))));
   }
 
-  async function take(deployment: string, { version, groups }: Accepted): Promise<Submitted> {
+  async function take(deployment: string, { version, groups }: Accepted) {
     const changed = await journal.durable("manifest", ({ manifests, deadlines, intents, history }) => {
       const fresh = [...groups].filter(([leaseId]) => !isTaken(manifests.get(leaseId), version));
       for (const [leaseId, group] of fresh) {
@@ -93,7 +87,7 @@ export function createIntake(deps: IntakeDeps) {
   }
 
   /** The owner takes it back: workloads go, the lease and its volumes stay. Resolves when that is in the journal. */
-  function withdraw(id: DeploymentId, signal?: AbortSignal): Promise<Submitted> {
+  function withdraw(id: DeploymentId, signal?: AbortSignal) {
     const deployment = formatDeploymentId(id);
     return inTurn(deployment, async () => {
       const leases = await checks.leasesOf(id, signal);

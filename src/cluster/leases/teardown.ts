@@ -112,14 +112,11 @@ async function release(
 ): Promise<void> {
   const late = new AbortController();
   const releasing = declared.release(id, AbortSignal.any([signal, late.signal]));
-  try {
-    await withDeadline(clock, releaseWithinMs, releasing, () => {
-      const reason = declared.trouble ?? "its objects are not gone after 30 s";
-      throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
-    });
-  } finally {
+  await withDeadline(clock, releaseWithinMs, releasing, () => {
     late.abort();
-  }
+    const reason = declared.trouble ?? "its objects are not gone after 30 s";
+    throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
+  });
 }
 
 /** Undefined once the namespace is gone. */
