@@ -91,11 +91,11 @@ function ours(fieldsV1: Record<string, unknown>, fields: Record<string, unknown>
 
 const named = { metadata: { name: "one" } };
 
-test("it is as wished whatever the server, other people and other controllers added", () => {
+test("fields that the server and other clients added do not matter", () => {
   assert.equal(fulfils(live, wish()), true);
 });
 
-test("another value, another order, one field more or less is another wish", () => {
+test("another value, order or set of fields is not as desired", () => {
   const others = [
     wish({ replicas: 3 }),
     wish({ container: { args: ["a", "b"] } }),
@@ -126,7 +126,7 @@ test("of an object that we never applied nothing is ours, so only a wish for not
   assert.equal(fulfils(foreign, { metadata: { namespace: "lease", name: "web" } }), true);
 });
 
-test("an object on its way out is not as wished, whatever it looks like", () => {
+test("an object that is being deleted is not as desired", () => {
   const leaving = { ...live, metadata: { ...live.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
   assert.equal(fulfils(leaving, wish()), false);
 });
@@ -147,7 +147,7 @@ test("an empty list that is shared by elements owns nothing; one that another cl
   assert.equal(fulfils(ours(paths, { spec: { a: "x", list: ["theirs"] } }), desired), false);
 });
 
-test("inside of what has one owner only that may be more which the server fills in", () => {
+test("atomic values may have the server's defaults in addition", () => {
   const policy = (peer: object, port: object) => ({ spec: { ingress: [{ from: [peer], ports: [port] }] } });
   const object = (peer: object, port: object) => ours({ "f:spec": { "f:ingress": {} } }, policy(peer, port));
   const everybody = { podSelector: { matchLabels: { a: "b" } }, namespaceSelector: {} };
@@ -177,7 +177,7 @@ test("amounts are compared where the kind has amounts, and nowhere else", () => 
   assert.equal(fulfils(map, { ...named, ...text("1000m") }, kinds.configMap), false);
 });
 
-test("the text of a secret is sent as the server keeps it", () => {
+test("stringData of a Secret is sent as data", () => {
   const secret = { ...named, data: { a: "QQ==" }, stringData: { b: "é" } };
   assert.deepEqual(asSent(kinds.secret, secret), { ...named, data: { a: "QQ==", b: "w6k=" } });
   assert.equal(asSent(kinds.manifest, secret), secret);

@@ -98,7 +98,7 @@ test("many errors are reported at a pace, and each in the end", async (t) => {
   assert.equal(events().length, many);
 });
 
-test("no more is remembered than there is room for", async (t) => {
+test("the number of series is bounded", async (t) => {
   const { recorder } = start(t);
   for (let index = 0; index < 3 * eventsKept; index++) {
     recorder.record({ ...missing, regarding: { ...missing.regarding, name: `n${index}` } });
@@ -113,7 +113,7 @@ test("a long note is cut where the API server would reject it, between two chara
   assert.equal(events()[0]?.note, `${"ä".repeat(510)}…`);
 });
 
-test("what could not be written is written when it is said again", async (t) => {
+test("an Event that could not be written is written when it is recorded again", async (t) => {
   const { clock, cluster, recorder, events, written } = start(t);
   cluster.faults.forbid("patch", kinds.event);
   recorder.record(missing);

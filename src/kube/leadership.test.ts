@@ -44,7 +44,7 @@ function openStage(t: Owner) {
   return { clock: stageClock, cluster, leaders, start, most: () => most };
 }
 
-test("of two copies one leads, and the other takes over at once when it stops", async (t) => {
+test("one of two instances leads, and the other follows at once when it stops", async (t) => {
   const { clock, leaders, start, most } = openStage(t);
   const one = start("one");
   await clock.advance(1_000);
@@ -58,7 +58,7 @@ test("of two copies one leads, and the other takes over at once when it stops", 
   assert.equal(most(), 1);
 });
 
-test("one that cannot say that it lives stops before another begins, and comes back when it can", async (t) => {
+test("a leader that cannot renew stops before another begins, and leads again when it can", async (t) => {
   const { clock, cluster, leaders, start, most } = openStage(t);
   start("one");
   await clock.advance(1_000);
@@ -74,7 +74,7 @@ test("one that cannot say that it lives stops before another begins, and comes b
   assert.equal(most(), 1);
 });
 
-test("one whose process was stopped for too long no longer leads when it goes on, before any timer fires", async (t) => {
+test("a leader whose process was suspended too long does not lead when it resumes, before any timer fires", async (t) => {
   const { clock, start } = openStage(t);
   let stoppedMs = 0;
   const { leadership } = start("one", { ...clock, monotonicMs: () => clock.monotonicMs() + stoppedMs });
@@ -195,7 +195,7 @@ for (const answerMs of [1_500, 2_600, 3_000]) {
   });
 }
 
-test("one whose first word took long counts from when it said it", async (t) => {
+test("the lease duration counts from when a slow first write was sent", async (t) => {
   const { clock, cluster, leaders, start } = openStage(t);
   const answerMs = 4_000;
   cluster.faults.slow(answerMs);
@@ -207,7 +207,7 @@ test("one whose first word took long counts from when it said it", async (t) => 
   assert.deepEqual([...leaders], []);
 });
 
-test("who leads sends one write each time, and nothing else", async (t) => {
+test("a renewal is one write", async (t) => {
   const { clock, cluster, start } = openStage(t);
   start("one");
   await clock.advance(1_000);

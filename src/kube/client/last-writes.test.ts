@@ -9,13 +9,13 @@ function sight(resourceVersion: string): OwnedFields {
   return { uid: "u", resourceVersion, deleting: false, fields: { is: "record", fields: {} } };
 }
 
-test("what we never wrote is believed, whatever is shown", () => {
+test("a view of an object that we never wrote is current", () => {
   const writes = createLastWrites(10);
   assert.equal(writes.isShownBy(path, sight("1")), true);
   assert.equal(writes.isShownBy(path, null), true);
 });
 
-test("only our last write and what came after it is believed", () => {
+test("only a view at or after our last write is current", () => {
   const writes = createLastWrites(10);
   writes.note(path, { version: "99" });
   assert.deepEqual(
@@ -25,7 +25,7 @@ test("only our last write and what came after it is believed", () => {
   assert.equal(writes.isShownBy(path, null), false, "it was there, so the cache has not heard of it or it was deleted");
 });
 
-test("while a write has no answer only the server knows", () => {
+test("no view is current while the outcome of a write is unknown", () => {
   const writes = createLastWrites(10);
   writes.note(path, { version: "99" });
   writes.begin(path);

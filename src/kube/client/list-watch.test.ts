@@ -64,7 +64,7 @@ test("after 30 minutes in which nothing happened, the next event comes at once",
   assert.equal(cache.counts.errors, 0);
 });
 
-test("a watch that is dead without a word is noticed within a minute, and nothing is missed", async (t) => {
+test("a dead connection is noticed within a minute, and no change is missed", async (t) => {
   const { watch, seen, put, clock, until, counts, faults } = stage(t);
   const cache = watch();
   await eventually("the watch", () => counts.watching === 1);
@@ -80,7 +80,7 @@ test("a watch that is dead without a word is noticed within a minute, and nothin
   assert.equal(cache.counts.relists, 0);
 });
 
-test("a watch that is cut goes on where it was, without a list", async (t) => {
+test("a watch that was cut resumes without a list", async (t) => {
   const { watch, seen, put, clock, counts, faults } = stage(t);
   const cache = watch();
   put("a", "1");
@@ -93,7 +93,7 @@ test("a watch that is cut goes on where it was, without a list", async (t) => {
   assert.equal(cache.counts.lists, 1);
 });
 
-test("a watch that keeps nothing hands over what is there and what comes, and all that is there after a new list", async (t) => {
+test("an uncached watch hands over all objects and changes, and all objects again after a relist", async (t) => {
   const { watch, seen, put, remove, until, faults } = stage(t, { uncached: true });
   put("old", "1");
   const cache = watch();
@@ -176,7 +176,7 @@ test("of a list that is read anew no one ever sees a part", async (t) => {
   assert.ok(seen.slice(0, 300).every((change) => change.startsWith("deleted old")));
 });
 
-test("a server whose past is always gone is not requested without end", async (t) => {
+test("a server whose versions are always expired is queried with pauses", async (t) => {
   const { watch, clock, counts, faults } = stage(t);
   watch();
   await eventually("the watch", () => counts.watching === 1);
@@ -356,7 +356,7 @@ test("a forbidden verb is named with its resource, and works as soon as it is gr
   assert.equal(cache.error, undefined);
 });
 
-test("a server that has too much to do is left alone for as long as it requests", async (t) => {
+test("an overloaded server is not queried before its Retry-After", async (t) => {
   const { watch, clock, until, counts, faults } = stage(t);
   faults.reject({ status: 429, retryAfterSeconds: 7 });
   const cache = watch();
@@ -423,7 +423,7 @@ test("watches that break after every second event miss nothing", async (t) => {
   assert.equal(cache.counts.relists, 0);
 });
 
-test("a watch that is closed requests nothing more", async (t) => {
+test("a closed watch sends no more requests", async (t) => {
   const { watch, clock, counts } = stage(t);
   const cache = watch();
   await eventually("the watch", () => counts.watching === 1);
@@ -434,7 +434,7 @@ test("a watch that is closed requests nothing more", async (t) => {
   assert.equal(counts.requests, requests);
 });
 
-test("a cache that lies lists again when it is reported so, and what it missed is handed over", async (t) => {
+test("relist replaces a wrong cache and hands over the missed changes", async (t) => {
   const { watch, seen, put, remove, until, faults } = stage(t);
   put("one", "1");
   put("gone", "1");

@@ -13,7 +13,7 @@ import { createKubeTransport } from "./http-kube.ts";
 const line = `${"x".repeat(49)}\n`;
 const lines = 6_000;
 
-test("lines that a server sends one by one are not held one by one", async (t) => {
+test("small chunks share buffers", async (t) => {
   const { certPem, keyPem } = makeCertificate({ name: "api" });
   const server = createServer({ cert: certPem, key: keyPem }, async (_request, response) => {
     for (let left = lines; left > 0; left -= 1) await new Promise((sent) => response.write(line, sent));
@@ -31,7 +31,7 @@ test("lines that a server sends one by one are not held one by one", async (t) =
 });
 
 for (const scheme of ["http", "https"]) {
-  test(`of an answer over ${scheme} that no one reads, little is held`, async (t) => {
+  test(`little of an unread response over ${scheme} is buffered`, async (t) => {
     const { certPem, keyPem } = makeCertificate({ name: "api" });
     const whole = 16 * 2 ** 20;
     const respond = (_request: unknown, response: { write(bytes: string): void; end(): void }) => {

@@ -183,7 +183,7 @@ test("a rejection that repeats at length what was wished is still that rejection
   });
 });
 
-test("what was not there is reported so when the server says it at once", async (t) => {
+test("a delete of a missing object returns false", async (t) => {
   const { kube } = await stage(t, (_, response) => reject(response, 404, gone));
   assert.equal(await kube.delete(kinds.configMap, at), false);
 });

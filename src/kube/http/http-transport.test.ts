@@ -69,13 +69,13 @@ async function stageThatLetsGo(owner: Owner, lane: Lane = "calls") {
 const isUnreachable = (reason: RegExp) => (thrown: unknown) =>
   ProviderError.is(thrown, "AKP_KUBE_UNREACHABLE") && reason.test(thrown.message);
 
-test("a kept connection that the server let go of is made anew without a word", async (t) => {
+test("a request on a kept-alive connection that the server closed is sent again", async (t) => {
   const { seen, send } = await stageThatLetsGo(t);
   assert.equal(await send("/second"), "hello");
   assert.deepEqual(seen, ["GET /first", "GET /second", "GET /second"]);
 });
 
-test("what creates something is not sent again on a new connection", async (t) => {
+test("a create is not sent again on a new connection", async (t) => {
   const { seen, send } = await stageThatLetsGo(t);
   await assert.rejects(send("/second", { method: "POST" }), isUnreachable(/hang up|ECONNRESET/));
   assert.deepEqual(seen, ["GET /first", "POST /second"]);
@@ -99,7 +99,7 @@ test("a request on a kept connection that is not answered in time is not sent ag
   assert.deepEqual(seen, ["GET /first", "GET /second"]);
 });
 
-test("calls do not wait for what is passed on to pods, however long those take, nor for streams", async (t) => {
+test("calls wait neither for proxied requests nor for streams", async (t) => {
   const { seen, send } = await stage(t, ({ url }, response) => void (url === "/quick" && response.end("hello")));
   const slow = Array.from({ length: 3 * kubeSockets }, (_, n) => [
     send(`/pod-${n}`, { lane: "proxied" }),
@@ -110,7 +110,7 @@ test("calls do not wait for what is passed on to pods, however long those take, 
   assert.equal(await send("/quick"), "hello");
 });
 
-test("closing ends what is under way and what waits for a connection, and keeps none", async (t) => {
+test("closing ends running and queued requests, and all connections", async (t) => {
   const { clock, seen, send, transport, connections } = await stage(t, ({ url }, response) => {
     if (url === "/streams") response.write("half");
   });

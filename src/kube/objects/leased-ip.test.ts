@@ -38,7 +38,7 @@ test("both labels say that it is managed, and it is read as it was declared", ()
   assert.deepEqual(readLeasedIp(object), { lease: sampleLease, ...port });
 });
 
-test("what names no lease or no port is none", () => {
+test("a resource without a lease or port is ignored", () => {
   const metadata = { name: "strange" };
   assert.equal(readLeasedIp({ metadata, spec: { port: 80 } }), undefined);
   const leaseID = { owner, dseq: 1, gseq: 1, oseq: 1 };

@@ -57,7 +57,7 @@ test("what the network's provider kept of a manifest gives the same objects as t
   assert.ok(count > 50, `only ${count} were recorded`);
 });
 
-test("one that was taken back says when, and holds nothing that could be run", () => {
+test("a withdrawn manifest has its time and no services", () => {
   const [workload] = fc.sample(anyWorkload, { numRuns: 1, seed: 1 }) as [LeaseWorkload];
   const note = { version: "00ff", receivedAtMs, withdrawnAtMs: receivedAtMs + 1 };
   const { object } = manifestResource(workload, note, inCluster);
@@ -65,7 +65,7 @@ test("one that was taken back says when, and holds nothing that could be run", (
   assert.deepEqual(readManifestResource(object), { lease: workload.lease, group, ...note });
 });
 
-test("what is not in its place reads as nothing, and what names no lease is none", () => {
+test("missing fields have defaults, and a resource without a lease is ignored", () => {
   const { object } = manifestResource(
     { lease: sampleLease, group: { name: "web", services: [] }, offer: [] },
     { version: "", receivedAtMs },

@@ -75,7 +75,7 @@ function withGpus(count: number, ...attributes: readonly string[]) {
   return { ...sampleResources, gpu };
 }
 
-test("what was paid for is the limit, and what is sold twice is set aside once", () => {
+test("limits are what was leased, and requests are less by overcommit", () => {
   const overcommit = { ...noOvercommit, cpuPercent: 1_000, memoryPercent: 100, storagePercent: 300 };
   const resources = withVolumes(["default", gibi]);
   const [{ resources: amounts }] = podOf({ resources }, { overcommit }).containers;
@@ -173,7 +173,7 @@ test("the operator's sandbox is for all but NVIDIA's GPUs, which need their own 
   assert.equal(podOf({ resources: withGpus(1) }, {}, nvidia).runtimeClassName, "nvidia");
 });
 
-test("only who may read something gets the means to request it", () => {
+test("only a service with permissions has a service account token", () => {
   const reading = (read: string[]) => podOf({ params: { storage: null, permissions: { read } } });
   assert.equal(podOf({}).automountServiceAccountToken, false);
   assert.equal(reading([]).automountServiceAccountToken, false);
