@@ -121,7 +121,7 @@ function pricesBy(strategy: "scale" | "shellScript", script: string): PriceSetti
   };
 }
 
-/** One picture, always fresh: how pictures come is not what is measured. */
+/** One snapshot, always fresh: how snapshots come is not what is measured. */
 function standingFeed(shown: ClusterSnapshot): InventoryFeed {
   return {
     snapshot: shown,

@@ -16,10 +16,10 @@ import { serveParent } from "./processes.ts";
 import { cpuMs, size } from "./report.ts";
 
 export type Told =
-  /** The first whole picture was published, and later the last label written. */
+  /** The first whole snapshot was published, and later the last label written. */
   | { readonly what: "first"; readonly seconds: number; readonly nodes: number }
   | { readonly what: "quiet" }
-  /** Nodes of which more is taken in a published picture, by the clock that all processes of a machine share. */
+  /** Nodes of which more is taken in a published snapshot, by the clock that all processes of a machine share. */
   | { readonly what: "published"; readonly nodes: readonly string[]; readonly atNs: bigint }
   | { readonly what: "cost"; readonly cpuMs: number; readonly peakMb: number };
 

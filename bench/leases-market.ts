@@ -115,7 +115,7 @@ export async function startProvider(rpcUrl: string, kubeconfig: string, dataDir:
       ask({ what: "submit", dseqs });
       return (await answer).ms;
     },
-    /** As it saw leases become well or unwell, since the last time. */
+    /** As it saw leases become well or unhealthy, since the last time. */
     async healths(): Promise<{ readonly changes: readonly HealthChange[]; readonly cpuMs: number }> {
       const answer = told<Told, "healths">(child, "healths");
       ask({ what: "healths" });

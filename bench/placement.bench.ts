@@ -51,7 +51,7 @@ function service(random: Random, id: number): SampleUnit {
 
 const plain: SampleUnit = { gpus: 0n, models: [], volumes: [] };
 
-/** Each way of not fitting: too large for any node, a card that is nowhere, more than all nodes together, too many pieces. */
+/** Each way of not fitting: too large for any node, a GPU that is nowhere, more than all nodes together, too many pieces. */
 const spoilers: ((units: SampleUnit[], nodes: number) => SampleUnit[])[] = [
   ([first, ...others]) => [
     { ...first, cpuMilli: 18_000n, memoryBytes: 100n * gi, ephemeralBytes: 800n * gi },

@@ -57,7 +57,7 @@ function measureParts(change: (n: number) => Inventory, changeAll: () => Invento
   });
 }
 
-/** From the picture to the last byte at a client of StreamCluster, with the bus taking its copy after it. */
+/** From the snapshot to the last byte at a client of StreamCluster, with the bus taking its copy after it. */
 async function measureWire(change: (n: number) => Inventory) {
   await using owner = createOwner();
   const bus = createMemoryBus({ clock: realClock, log: silentLog });

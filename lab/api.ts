@@ -21,7 +21,7 @@ export function callApi(path: string, method = "GET", body?: object): Promise<An
 
 /** Whether a health page says 200. Components serve it with certificates they made up themselves. */
 export async function answers(url: string): Promise<boolean> {
-  // Some refuse who does not say what he is.
+  // Some reject who does not say what he is.
   const headers = { "user-agent": "lab" };
   return isUp(call(url, { headers, timeout: timeoutMs, rejectUnauthorized: false }));
 }
@@ -34,7 +34,7 @@ async function isUp(answer: Promise<Answer>): Promise<boolean> {
   try {
     return (await answer).status === 200;
   } catch (error) {
-    // Refused, reset, no secrets yet: all that a thing that is still starting does.
+    // Rejected, reset, no secrets yet: all that a thing that is still starting does.
     if (error instanceof Error && "code" in error) return false;
     throw error;
   }

@@ -187,7 +187,7 @@ function apiArguments(file: (name: string) => string, etcdUrl: string, address: 
     "kube-apiserver",
     `--etcd-servers=${etcdUrl}`,
     `--bind-address=${address}`,
-    // Loopback is refused here, and nobody comes this way.
+    // Loopback is rejected here, and nobody comes this way.
     "--advertise-address=192.0.2.1",
     `--secure-port=${apiPort}`,
     "--service-cluster-ip-range=10.96.0.0/16",

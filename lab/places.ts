@@ -25,7 +25,7 @@ export const places = {
 
 export const network = {
   bridge: "lab0",
-  /** The node's address. Kubernetes refuses loopback for a node, so the lab makes a bridge of its own. */
+  /** The node's address. Kubernetes rejects loopback for a node, so the lab makes a bridge of its own. */
   node: "172.30.0.1",
   subnet: "172.30.0.0/24",
   /** The host's end of every pod's cable; traffic from the node to a pod comes from here. */

@@ -10,7 +10,7 @@ export const redis: Component = {
     program: needProgram("redis-server"),
     args: [
       ...["--bind", network.node, "--port", String(network.redisPort)],
-      // It would refuse everyone who does not come from loopback; the lab's addresses are as private.
+      // It would reject everyone who does not come from loopback; the lab's addresses are as private.
       ...["--protected-mode", "no"],
       ...["--save", "", "--appendonly", "no", "--dir", places.state],
     ],
@@ -22,7 +22,7 @@ export const redis: Component = {
         socket.destroy();
         resolve(ready);
       };
-      // Refused or cut: not ready yet, whatever the reason.
+      // Rejected or cut: not ready yet, whatever the reason.
       socket.on("error", () => settle(false)).on("close", () => settle(false));
       socket.on("data", (answer) => settle(answer.toString("utf8").startsWith("+PONG")));
     }),

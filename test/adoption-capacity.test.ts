@@ -1,4 +1,4 @@
-/** What is sold of a cluster that the network's own provider had: its leases are counted from the first picture on, and once. */
+/** What is sold of a cluster that the Go provider had: its leases are counted from the first snapshot on, and once. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../src/box/cluster/components/shapes/pod.ts";
@@ -42,7 +42,7 @@ async function theirs({ cluster, world }: Pick<CapacityStage, "cluster" | "world
   await world.clock.advance(10_000);
 }
 
-test("leases of the network's provider are counted once when we take over, when we start again, and when they change", async (t) => {
+test("leases of the Go provider are counted once when we take over, when we start again, and when they change", async (t) => {
   const stage = await capacityStage(t, { machines: ["a", "b"], size, before: theirs });
   const ledger = createLedger(stage.truth);
   for (const { dseq, wish, lease } of leases) {

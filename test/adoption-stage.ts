@@ -1,4 +1,4 @@
-/** A cluster as the network's own provider left it, lease by lease as recorded, and a keeper of leases of ours that comes after it. */
+/** A cluster as the Go provider left it, lease by lease as recorded, and a keeper of leases of ours that comes after it. */
 
 import assert from "node:assert/strict";
 import type { Chain, Queries } from "../src/chain/chain.ts";
@@ -52,7 +52,7 @@ export async function objectsOfLease(kube: Kube, lease: LeaseId): Promise<Map<st
   const space = await kube.get(kinds.namespace, { name });
   if (space) found.set("namespaces", space);
   for (const kind of leaseKinds) {
-    // A service account that the network's provider shall not find has lost the other label.
+    // A service account that the Go provider shall not find has lost the other label.
     const labelSelector = kind === kinds.serviceAccount ? namespaceLabel : managedSelector;
     for (const object of await kube.list(kind, { namespace: name, labelSelector })) {
       found.set(`${kind.plural} ${object.metadata.name}`, object);
@@ -73,9 +73,9 @@ export function isKept(workload: KubeObject | undefined): boolean {
   return labels[madeForLabel] !== undefined && labels[templateLabel] === undefined;
 }
 
-/** Makes a recorded lease's objects as the network's provider did: by updates under its name, owning what it owned. */
+/** Makes a recorded lease's objects as the Go provider did: by updates under its name, owning what it owned. */
 export async function plant(theirs: Kube, recorded: RecordedLease): Promise<void> {
-  // A pod is refused while its account is not there, and tried again ever more seldom.
+  // A pod is rejected while its account is not there, and tried again ever more seldom.
   const rank = ({ kind = "" }: KubeObject) => [...byName.keys()].indexOf(kind);
   for (const object of recorded.objects.toSorted((a, b) => rank(a) - rank(b))) {
     const kind = byName.get(object.kind ?? "");

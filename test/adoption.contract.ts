@@ -1,4 +1,4 @@
-/** Every lease that the network's own provider was recorded with, taken over from it on an API server. */
+/** Every lease that the Go provider was recorded with, taken over from it on an API server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addressesWanted } from "../src/cluster/capacity/addresses/lease-addresses.ts";
@@ -39,7 +39,7 @@ export interface AdoptionStage {
 }
 
 export function checkAdoption({ server, open, leases, hasPods = false }: AdoptionStage): void {
-  test(`${server}: what the network's provider left is taken over, and no workload changes`, async () => {
+  test(`${server}: what the Go provider left is taken over, and no workload changes`, async () => {
     await using owner = createOwner();
     const connect = open(owner);
     const theirs = connect(owner, "provider-services");

@@ -34,7 +34,7 @@ function changed(group: ManifestGroup, name: string, how: object): ManifestGroup
   return { ...group, services: group.services.map((each) => (each.name === name ? { ...each, ...how } : each)) };
 }
 
-/** A cluster with one lease of the network's provider. */
+/** A cluster with one lease of the Go provider. */
 async function open(t: Owner, workloads: readonly LeaseWorkload[] = [workloadOf(1)]) {
   const cluster = simulateKube(t);
   const theirs = cluster.connect("provider-services");
@@ -58,7 +58,7 @@ const generations = (objects: ReadonlyMap<string, KubeObject>) =>
     .filter(([text]) => /^(deployments|statefulsets) /.test(text))
     .map(([text, { metadata }]) => [text, metadata.generation]);
 
-test("a field that only the network's provider wants goes with the tenant's change, and not before", async (t) => {
+test("a field that only the Go provider wants goes with the tenant's change, and not before", async (t) => {
   const { theirs, start, lease, group, at } = await open(t);
   const templateLabels = async (kube: Kube) => {
     const { spec } = (await kube.get(kinds.deployment, at("page"))) as unknown as {
@@ -208,7 +208,7 @@ test("a name that the Go provider declared stays its lease's, also while it is a
   assert.match(life.keeper.hostnames.refusal(["shop.example.com"], someone.lease.owner) ?? "", /in use/);
 });
 
-test("what the network's provider writes over ours is read as its own, and taken over again", async (t) => {
+test("what the Go provider writes over ours is read as its own, and taken over again", async (t) => {
   const { cluster, theirs, start, lease, group, objects } = await open(t);
   const manifestAt = { namespace: "lease", name: leaseNamespace(lease) };
   const first = await start();
@@ -255,7 +255,7 @@ test("workloads that another program restored from a backup are kept too", async
   assert.ok(!isKept(await theirs.get(kinds.deployment, at("page"))));
 });
 
-test("what the network's provider makes of a manifest that we have written over is not taken for what its tenant wants", async (t) => {
+test("what the Go provider makes of a manifest that we have written over is not taken for what its tenant wants", async (t) => {
   const { theirs, start, lease, group, at } = await open(t);
   const old = (await theirs.get(kinds.deployment, at("page"))) as KubeObject;
   const first = await start();
@@ -273,7 +273,7 @@ test("what the network's provider makes of a manifest that we have written over 
   assert.equal(spec.template.spec.containers[0]?.image, "page:2");
 });
 
-test("an update that the network's provider wrote down and did not get to bring arrives with us", async (t) => {
+test("an update that the Go provider wrote down and did not get to bring arrives with us", async (t) => {
   const { theirs, start, lease, objects, at } = await open(t);
   const before = generations(await objects());
   await theirs.patch(kinds.manifest, { namespace: "lease", name: leaseNamespace(lease) }, [

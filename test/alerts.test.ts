@@ -1,5 +1,5 @@
 /**
- * deploy/alerts.yaml on what a running provider serves: before some trouble is made, and after. Each rule is quiet on the one
+ * deploy/alerts.yaml on what a running provider serves: before some problem is made, and after. Each rule is quiet on the one
  * and fires on the other, by Prometheus' own evaluation.
  */
 import assert from "node:assert/strict";
@@ -58,7 +58,7 @@ function takeHostName(stage: LeaseStage, lease: LeaseId): void {
   stage.cluster.server.create(kinds.providerHost, object, "other");
 }
 
-/** What was served when all was well, and then after each trouble, by the alert that it should set off. */
+/** What was served when all was well, and then after each problem, by the alert that it should set off. */
 async function playTroubles(t: TestContext): Promise<{ well: string; troubled: Map<string, string> }> {
   const troubled = new Map<string, string>();
   let well = "";
@@ -222,7 +222,7 @@ test("the rules are such that Prometheus takes them, and each names metrics that
 
 // Promtool runs for each rule.
 if (thorough)
-  test("each rule is quiet on what a well provider serves, and fires on what it serves in trouble", {
+  test("each rule is quiet on what a well provider serves, and fires on what it serves failing", {
     skip: promtoolMissing,
   }, async (t) => {
     const { well, troubled } = await playTroubles(t);

@@ -144,7 +144,7 @@ describe("a provider that bids", { concurrency: false }, () => {
     });
   }
 
-  test("policies says what a file means and which orders and manifests it would refuse, and nothing is changed", async () => {
+  test("policies says what a file means and which orders and manifests it would reject, and nothing is changed", async () => {
     const rules = 'images: { refuse: ["*miner*"] }\nhostnames: { refuse: ["*.bank.example"], dry-run: true }\n';
     const path = file(
       "policies.yaml",
@@ -176,7 +176,7 @@ describe("a provider that bids", { concurrency: false }, () => {
     assert.match(about(large)[1], /^the policy offers less than 11 of cpu/);
   });
 
-  test("a file that is no SDL is refused before anybody is asked, a huge one for its size", () => {
+  test("a file that is no SDL is rejected before anybody is asked, a huge one for its size", () => {
     const refusalOf = (path: string) => {
       try {
         return soundSdlText(path);
@@ -219,7 +219,7 @@ describe("a provider that bids", { concurrency: false }, () => {
     assert.deepEqual(after, { reason: "x", fromMs: 4e12 });
   });
 
-  test("a question that makes no sense is refused in words", async () => {
+  test("a question that makes no sense is rejected in words", async () => {
     await assert.rejects(asked("orders", { limit: 0 }), { code: "AKP_QUESTION_REFUSED" });
     await assert.rejects(asked("orders", { limit: "all" }), { code: "AKP_QUESTION_REFUSED" });
     await assert.rejects(asked("why", { id: "x".repeat(1_000) }), { code: "AKP_QUESTION_REFUSED" });

@@ -61,7 +61,7 @@ export function createAuthStage(startMs?: number) {
       if (isPublished) onChain.set(`${owner}/${serial}`, der);
       return der;
     },
-    /** Who that is, or the refusal as it is sent. */
+    /** Who that is, or the rejection as it is sent. */
     async ask(credentials: Partial<CallerCredentials>): Promise<CallerIdentity | string> {
       try {
         const nothing = { authorization: undefined, certificates: [], source: "192.0.2.1" };

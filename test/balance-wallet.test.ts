@@ -127,7 +127,7 @@ test("without money for fees what waits for it fails in nothing, also over a res
   });
 });
 
-test("without money for deposits nothing is bid, also after a restart, until earnings have come home", async (t) => {
+test("without money for deposits nothing is bid, also after a restart, until earnings have are refunded", async (t) => {
   await onBidStage(t, async (stage) => {
     const parts: ProviderParts = { options, pricing: fixedPricing("9000uact"), balance };
     let one = await stage.provider("one", parts);

@@ -77,7 +77,7 @@ test("a lease that its tenant closes is paid out by the chain: what waited for i
   await stage.drain(10n);
   const life = await stage.start({ options: quick, tokenPrice: "1" });
   await stage.blocks(30);
-  // No fee can be paid for them: the first is refused by every node, and the second need not be tried.
+  // No fee can be paid for them: the first is rejected by every node, and the second need not be tried.
   const about = () => life.withdrawals().filter(({ subject }) => subject === formatLeaseId(lease));
   assert.deepEqual(statesOf(about()), ["filed"]);
   await stage.close(2n);

@@ -181,7 +181,7 @@ export function groupOfCpus(milli: bigint): GroupSpec {
   return { ...smallGroup, units };
 }
 
-/** One replica with one card of these models. */
+/** One replica with one GPU of these models. */
 export function groupOfCards(...models: string[]): GroupSpec {
   const attributes = models.map((model) => ({ key: `vendor/nvidia/model/${model}`, value: "true" }));
   const units = smallGroup.units.map((unit) => ({ ...unit, gpu: { count: 1n, attributes } }));

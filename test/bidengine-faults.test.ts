@@ -298,7 +298,7 @@ test("what happened while no node answered is made up for: lost, closed and new 
   });
 });
 
-test("deposits of orders that ended in blocks which no node has any more come home all the same", async (t) => {
+test("deposits of orders that ended in blocks which no node has any more are refunded all the same", async (t) => {
   const play = async (stage: BidStage) => {
     let only: FaultTransport | undefined;
     const one = await stage.provider("one", {
@@ -374,7 +374,7 @@ test("snapshot too old → no bids, reservations stay; a new snapshot → the bi
     one.feed.draw(10_000n);
     await stage.until("the bid", async () => (await stage.queries.bid(one.bidOn(order))).value !== undefined);
     assert.equal(one.freeMilli(), 9_800n);
-    // A picture with less than is promised: what is promised stays so, and nothing more is.
+    // A snapshot with less than is promised: what is promised stays so, and nothing more is.
     one.feed.draw(150n);
     await stage.post(3n);
     await stage.until("a no", () => one.engine.orders(1)[0]?.verdict === "no");

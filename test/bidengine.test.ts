@@ -75,7 +75,7 @@ for (const [name, first, second] of [
   ["as any card", "*", "*"],
   ["by its model and as any card", "h100", "*"],
 ] as const) {
-  test(`two orders for the last GPU, asked for ${name}: one bid, and the other when the card comes back`, async (t) => {
+  test(`two orders for the last GPU, asked for ${name}: one bid, and the other when the GPU comes back`, async (t) => {
     await onBidStage(t, async (stage) => {
       const attributes = [{ key: "capabilities/gpu/vendor/nvidia/model/h100", value: "true" }];
       const one = await stage.provider("one", { cards: [cards("h100", 1n)], options: { attributes } });

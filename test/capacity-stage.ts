@@ -1,6 +1,6 @@
 /**
  * A cluster with machines that come and go, the inventory operator on it, and a provider that keeps capacity and leases by
- * its pictures: all of it in one process, on the virtual clock, without a chain that makes blocks.
+ * its snapshots: all of it in one process, on the virtual clock, without a chain that makes blocks.
  */
 import { createSimulatedCluster, type SimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
 import type { Chain } from "../src/chain/chain.ts";

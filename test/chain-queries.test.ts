@@ -175,7 +175,7 @@ test("accounts, balances, providers, certificates and parameters are read", asyn
   assert.equal((await queries.marketParams(undefined)).value?.orderMaxBids, 20);
 });
 
-test("a query that the chain refuses is told with its code", async (t) => {
+test("a query that the chain rejects is told with its code", async (t) => {
   const { node } = await startMarketChain(t);
   const pool = openPool(t, [node.rpcUrl]);
   await pool.open();

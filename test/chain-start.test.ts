@@ -1,4 +1,4 @@
-/** The chain's service at its start and against the local clock: what it waits for, what it refuses, and what it shows. */
+/** The chain's service at its start and against the local clock: what it waits for, what it rejects, and what it shows. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rpcClockSkewMs } from "../src/chain/comet/block-times.ts";
@@ -103,7 +103,7 @@ test("a cursor above the head of the chain is called that, and followed once the
   await eventually("the next block", () => chain.height === market.node.height);
 });
 
-test("a wrong local clock shows as trouble while blocks are followed, and ends when it is set", async (t) => {
+test("a wrong local clock shows as problem while blocks are followed, and ends when it is set", async (t) => {
   const market = await startMarketChain(t);
   let offMs = 0;
   const clock: Clock = { ...realClock, now: () => realClock.now() + offMs };

@@ -77,7 +77,7 @@ quickTest(
     const waiting = pods().find(({ metadata }) => metadata.name === "store-0");
     assert.equal(waiting?.spec.nodeName, undefined);
     assert.deepEqual(troubles(), ["store VolumeNotBound"]);
-    // For longer than a lease may be unwell: it is no fault of its tenant.
+    // For longer than a lease may be unhealthy: it is no fault of its tenant.
     await rest(600_000);
     assert.deepEqual(stage.closings, []);
     await stage.restart();

@@ -86,7 +86,7 @@ async function start(t: Owner) {
   return { cluster, clock, world, step, service, capacity, journal, told, freeOf, until, operator: silent };
 }
 
-/** As the network's provider would make it: its labels are what tells it apart. */
+/** As the Go provider would make it: its labels are what tells it apart. */
 function deploy(cluster: SimulatedCluster, replicas: number): void {
   const labels = { "akash.network": "true", "akash.network/namespace": namespace, app: "web" };
   const requests = { cpu: "1500m", memory: "1Gi", "ephemeral-storage": "1Gi", "nvidia.com/gpu": "1" };

@@ -1,4 +1,4 @@
-/** The commands that act on a chain, as a person gives them: a chain in a box, a provider, a tenant, the feed. */
+/** The commands that act on a chain, as a person gives them: an embedded chain, a provider, a tenant, the feed. */
 import assert from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ attributes:
     value: box
 `;
 
-describe("on a chain in a box", { concurrency: false }, () => {
+describe("on an embedded chain", { concurrency: false }, () => {
   const folder = temporaryFolder(owner);
   const file = (name: string) => join(folder, name);
   let rpc = "";
@@ -77,14 +77,14 @@ describe("on a chain in a box", { concurrency: false }, () => {
     assert.equal(await events.ended(), 0, events.said);
   });
 
-  test("what the chain refuses is told in its words, with exit code 1", async () => {
+  test("what the chain rejects is told in its words, with exit code 1", async () => {
     const key = ["--key-file", file("keys/tenant.key")];
     const program = startProgram(owner, ["tenant", "close", "--dseq", "404", "--node", rpc, ...key]);
     assert.equal(await program.ended(), 1);
     assert.match(program.said, /the chain refused the transaction: .*Deployment not found\n {2}→/);
   });
 
-  test("an SDL that makes no sense is refused with what is wrong in it", async () => {
+  test("an SDL that makes no sense is rejected with what is wrong in it", async () => {
     writeFileSync(file("bad.yaml"), sdl.replace("count: 1", "count: 0"));
     const { code, said } = await give(["tenant", "create", file("bad.yaml")]);
     assert.equal(code, 2);
@@ -98,7 +98,7 @@ describe("on a chain in a box", { concurrency: false }, () => {
     assert.match(said, /the chain has never seen akash1\S+, so it cannot pay[\s\S]*→ Send AKT to akash1/);
   });
 
-  test("a bad mnemonic is refused without being repeated", async () => {
+  test("a bad mnemonic is rejected without being repeated", async () => {
     const words = "zoo ".repeat(11).concat("wolfish");
     writeFileSync(file("keys/bad.key"), words, { mode: 0o600 });
     const { code, said } = await give(["tenant", "close", "--dseq", "7"], "bad");

@@ -74,7 +74,7 @@ test("the compatibility checklist", async (t) => {
   );
 
   await t.test(
-    "3: refusals of auth in JSON, others as a line of text, and a manifest that is taken as nothing",
+    "3: rejections of auth in JSON, others as a line of text, and a manifest that is taken as nothing",
     async () => {
       const stranger = await ask({ port }, { path: "/lease/1/1/1/status" });
       assert.deepEqual(told(stranger), [401, "application/json", '{"message":"unauthorized access"}']);

@@ -1,5 +1,5 @@
 /**
- * A provider on the stage of leases, in which every condition can be caused and mended, and the views that show one: the
+ * A provider on the stage of leases, in which every condition can be caused and fixed, and the views that show one: the
  * answer over the control socket, the table of the command, the status, the metric and the notification.
  */
 import assert from "node:assert/strict";
@@ -67,7 +67,7 @@ export interface Row {
 
 type Posted = Readonly<Record<"type" | "condition" | "status" | "reason" | "message" | "since" | "provider", string>>;
 
-/** Causes it, looks at it in every view, mends it, and looks again. */
+/** Causes it, looks at it in every view, fixes it, and looks again. */
 export async function playCondition(t: TestContext, type: string, row: Row): Promise<void> {
   const posted: Posted[] = [];
   t.mock.method(globalThis, "fetch", async (_: unknown, { body }: { body: string }) => {

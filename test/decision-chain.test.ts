@@ -1,4 +1,4 @@
-/** What our checks let through, the chain takes: a bid that it refuses costs a fee and holds capacity for nothing. */
+/** What our checks let through, the chain takes: a bid that it rejects costs a fee and holds capacity for nothing. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

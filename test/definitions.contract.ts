@@ -90,7 +90,7 @@ export function checkDefinitions({ name, skip, open }: KubeContract): void {
       });
     });
 
-    test("keep all that the network's provider wrote", async (t) => {
+    test("keep all that the Go provider wrote", async (t) => {
       const { kube, connect, namespace } = await installed(t, open);
       const restarted = connect(kube.fieldManager);
       let count = 0;

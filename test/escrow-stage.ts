@@ -48,7 +48,7 @@ export interface EscrowStage extends Pick<MoneyChain, "node" | "queries"> {
   lease(dseq: bigint, funds: string, ...prices: readonly Wanted[]): Promise<LeaseId[]>;
   /** Those that were left for later. */
   leaseLater(dseq: bigint): Promise<void>;
-  /** A transaction in a block of its own; throws when the chain refuses it. */
+  /** A transaction in a block of its own; throws when the chain rejects it. */
   act(key: TestKey, ...messages: Message[]): Promise<void>;
   topUp(dseq: bigint, funds: string): Promise<void>;
   close(dseq: bigint): Promise<void>;
@@ -69,7 +69,7 @@ export interface EscrowLife extends Opened {
 }
 
 const blockMs = 6_000;
-/** Earnings come home when they are worth it, whatever time has passed. */
+/** Earnings are refunded when they are worth it, whatever time has passed. */
 const noPeriod: Partial<BalanceOptions> = { periodMs: 0 };
 
 export async function setUpEscrows(t: Owner, settings: MarketplaceSettings = {}): Promise<EscrowStage> {

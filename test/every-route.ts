@@ -48,7 +48,7 @@ const bodyScopes: Readonly<Record<string, string>> = {
   "/endpoint/migrate": "ip-migrate",
 };
 
-/** How many refusals were seen. */
+/** How many rejections were seen. */
 export async function askEveryRoute(asked: EveryRouteStage): Promise<number> {
   const { stage, tenant, dseq, stranger, strangersCertificate: certificate, badCertificates } = asked;
   const { port } = stage;

@@ -1,5 +1,5 @@
 /**
- * An application for tests of the embedded node, whose transactions are words: "bad …" is refused before it gets into
+ * An application for tests of the embedded node, whose transactions are words: "bad …" is rejected before it gets into
  * the pool, "fail …" fails in its block, "until 5 …" is good up to block 5, anything else succeeds.
  */
 import { hash } from "node:crypto";

@@ -47,7 +47,7 @@ export function faultTransport(inner: RpcTransport): FaultTransport {
       }
       if (frozenAt === undefined) return transport.answer(request.method, () => inner.send(request, bounds));
       const { params } = JSON.parse(request.text) as { params: { height?: string } };
-      // What is above is refused as by a node that has not come so far.
+      // What is above is rejected as by a node that has not come so far.
       const isAbove = request.method !== "status" && BigInt(params.height ?? 0) > frozenAt;
       const text = isAbove ? request.text.replace(/"height":"\d+"/, '"height":"99999999"') : request.text;
       const answer = await inner.send({ ...request, text }, bounds);

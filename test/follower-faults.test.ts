@@ -15,7 +15,7 @@ import { createSeededRandom } from "./seeded-random.ts";
 import { counts, quickTest, seeds } from "./thorough.ts";
 import { createVirtualClock } from "./virtual-clock.ts";
 
-test("calls that are cut, cut off, garbled, refused or answered with a web page cost no event", async () => {
+test("calls that are cut, cut off, garbled, rejected or answered with a web page cost no event", async () => {
   await playSeeds("follower-faults", seeds(counts(2, 6, 60)), async (seed) => {
     await using owner = createOwner();
     const random = createSeededRandom(seed);
@@ -171,7 +171,7 @@ quickTest(
   },
 );
 
-quickTest("results that the only node refuses for a while are waited for", async (t) => {
+quickTest("results that the only node rejects for a while are waited for", async (t) => {
   const chain = await startEventChain(t, { perBlock: 1 });
   const proxy = await startFaultProxy(t, () => chain.node.rpcUrl);
   let refusals = 0;

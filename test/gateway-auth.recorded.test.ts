@@ -154,12 +154,12 @@ test("every recorded way to say who one is is answered as it was, but for what i
         if (wanted === 401) assert.equal(ours.body, '{"message":"unauthorized access"}');
       }
     }
-    // Scopes of migrations and of a service's status, and the services of a token: the network's provider checks none.
+    // Scopes of migrations and of a service's status, and the services of a token: the Go provider checks none.
     assert.equal(differing, 67);
   }
 });
 
-test("every route refuses whoever has the wrong scope, lease, service or owner, or credentials that are over or revoked", async () => {
+test("every route rejects whoever has the wrong scope, lease, service or owner, or credentials that are over or revoked", async () => {
   const stage = await started();
   const [tenant, stranger] = stage.tenants as [GatewayTenant, GatewayTenant];
   const [revoked, over] = [made(tenant.address, 101n), made(tenant.address, 102n, -2 * hourMs, -hourMs)];

@@ -108,7 +108,7 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
       assert.equal(await status(`v1.ProviderRPC/${name}`, bad), grpcCodes.Unauthenticated, name);
   });
 
-  await t.test("who is nobody, or not good for it, is refused before anything is looked up", async () => {
+  await t.test("who is nobody, or not good for it, is rejected before anything is looked up", async () => {
     await refused(by(), Code.Unauthenticated);
     await refused(by("garbage"), Code.Unauthenticated);
     await refused(by("Basic dXNlcg=="), Code.Unauthenticated);
@@ -120,7 +120,7 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
     await refused(by(other.bearer()), Code.NotFound);
   });
 
-  await t.test("a token for one service shows that one, and refuses the other", async () => {
+  await t.test("a token for one service shows that one, and rejects the other", async () => {
     const permission = { dseq: 7, scope: ["status"], services: ["page"] };
     const permissions = [{ provider: stage.provider.address, access: "granular", deployments: [permission] }];
     const limited = by(tenant.bearer({ leases: { access: "granular", permissions } }));
@@ -174,7 +174,7 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
     await statuses.return(undefined);
   });
 
-  await t.test("a client of @grpc/grpc-js reads answers, streams and refusals", async () => {
+  await t.test("a client of @grpc/grpc-js reads answers, streams and rejections", async () => {
     const secure = credentials.createSsl(null, null, null, { rejectUnauthorized: false });
     const client = new Client(`127.0.0.1:${grpcPort}`, secure, { "grpc.ssl_target_name_override": "localhost" });
     owner.after(() => client.close());

@@ -192,7 +192,7 @@ test("what was asked of the network's gateway about shells gets its frames, or l
         await closing;
       }
       const hasResult = wanted.some((text) => text.startsWith("102 ")) || row?.told !== undefined;
-      // After its last frame the network's provider just hangs up; we say that all is well.
+      // After its last frame the Go provider just hangs up; we say that all is well.
       const code = row?.code ?? (hasResult ? 1000 : (close?.code ?? null));
       if (code === null) await quiet(client);
       else await client.until(() => client.close !== undefined);

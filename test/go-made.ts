@@ -1,5 +1,5 @@
 /**
- * What the network's own provider makes of a workload, by the rules that were seen in recordings: as far as it matters to one
+ * What the Go provider makes of a workload, by the rules that were seen in recordings: as far as it matters to one
  * who takes over, or gives back. `deployAsNetwork` is one deploy run of it.
  */
 

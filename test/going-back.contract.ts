@@ -1,4 +1,4 @@
-/** The network's own provider runs on what we made, and we take over again: its rules, on an API server. */
+/** The Go provider runs on what we made, and we take over again: its rules, on an API server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { installDefinitions } from "../src/kube/definitions.ts";
@@ -19,7 +19,7 @@ import type { Owner } from "./owner.ts";
 import { bidOf, orderKey } from "./reservation-stage.ts";
 
 export function checkGoingBack(server: string, open: (owner: Owner) => (fieldManager: string) => Kube): void {
-  test(`${server}: the network's provider runs on what we made, and what it then has is taken over again`, async (t) => {
+  test(`${server}: the Go provider runs on what we made, and what it then has is taken over again`, async (t) => {
     const connect = open(t);
     const theirs = connect("provider-services");
     await installDefinitions(connect("operator"), realClock);

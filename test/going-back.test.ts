@@ -1,4 +1,4 @@
-/** Going back to the network's provider and coming again, on a simulated cluster with controllers and a kubelet. */
+/** Going back to the Go provider and coming again, on a simulated cluster with controllers and a kubelet. */
 import assert from "node:assert/strict";
 import { kinds } from "../src/kube/kinds.ts";
 import { checkPodsReturning } from "./going-back.contract.ts";

@@ -1,4 +1,4 @@
-/** What one tenant asks for is nobody else's trouble: not the hostname operator's, not the provider's, not other tenants'. */
+/** What one tenant asks for is nobody else's problem: not the hostname operator's, not the provider's, not other tenants'. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

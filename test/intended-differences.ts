@@ -1,4 +1,4 @@
-/** Where we mean to do otherwise than the network's own provider was seen to do, each with the reason. */
+/** Where we mean to do otherwise than the Go provider was seen to do, each with the reason. */
 import type { Difference } from "./object-differences.ts";
 
 export interface IntendedDifference {

@@ -17,7 +17,7 @@ import { gib, localVolume, longhornClass, longhornNode, storageClass } from "./s
 const beta1 = storageClass("beta1", "rancher.io/local-path");
 const sellsBeta1 = "version: v1\ncluster_storage: [beta1]";
 
-/** Both nodes were discovered and labelled: for half a minute now, a new picture has a reason that the test made. */
+/** Both nodes were discovered and labelled: for half a minute now, a new snapshot has a reason that the test made. */
 async function quietStage(t: Owner, options: StageOptions = {}): Promise<Stage> {
   const made = await stage(t, options);
   await made.until("hardware of both", () => made.node("one")?.hardware && made.node("two")?.hardware);

@@ -18,7 +18,7 @@ export function rtx4090(address: string): NamedGpu {
   return { ...ids, vendor: "nvidia", name: "rtx4090", interface: "PCIe", memorySize: "24Gi" };
 }
 
-/** The machine of the seeds' examples: 64 cores, eight cards of which two are taken, half of its memory in use. */
+/** The machine of the seeds' examples: 64 cores, eight GPUs of which two are taken, half of its memory in use. */
 export function sampleNode(name = "node-1", more: Partial<NodeInventory> = {}): NodeInventory {
   const namedGpus = Array.from({ length: 8 }, (_, slot) => rtx4090(`0000:0${slot}:00.0`));
   return {
@@ -68,7 +68,7 @@ export function sampleInventory(nodes = [sampleNode()], more: Partial<Inventory>
   return { nodes, storage: [sampleStorage()], atMs: Date.UTC(2026, 0, 1), conditions: [], ...more };
 }
 
-/** A large cluster, each node with eight cards. */
+/** A large cluster, each node with eight GPUs. */
 export function manyNodes(count: number): NodeInventory[] {
   return Array.from({ length: count }, (_, index) => sampleNode(`node-${String(index).padStart(5, "0")}`));
 }

@@ -40,7 +40,7 @@ export interface StageOptions {
   /** What the operator is given of the cluster instead of all of it. */
   readonly through?: (kube: Kube) => Kube;
   readonly log?: Log;
-  /** Told of every picture. */
+  /** Told of every snapshot. */
   readonly onInventory?: (inventory: Inventory) => void;
   /** The operator's own pod; with it, conditions become Events. */
   readonly self?: ObjectReference;

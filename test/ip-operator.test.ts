@@ -77,7 +77,7 @@ test("a purge removes only the requested ports", async (t) => {
   stage.declare(ben);
   await stage.settled();
   const uids = new Map(stage.services().map(({ metadata }) => [metadata.uid, metadata.name]));
-  // The endpoint is renamed: of the network's provider this takes the addresses of every tenant.
+  // The endpoint is renamed: of the Go provider this takes the addresses of every tenant.
   stage.withdraw(ann, { endpoint: "old", externalPort: 9100 });
   stage.declare(ann, { endpoint: "new", externalPort: 9100 });
   await stage.settled();

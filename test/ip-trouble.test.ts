@@ -1,4 +1,4 @@
-/** The IP operator in trouble: what is refused, stuck, changed back or lost costs others nothing, and is told of the right one. */
+/** The IP operator failing: what is rejected, stuck, changed back or lost costs others nothing, and is told of the right one. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fieldsOf } from "../src/kube/json-fields.ts";

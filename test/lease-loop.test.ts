@@ -154,7 +154,7 @@ quickTest("the update of one image rolls one service, and leaves the pod of the 
   assert.match(lines(life, lease)[0] ?? "", /^updated: manifest/);
 });
 
-quickTest("an update that the server refuses changes nothing at all, and says why", async (t) => {
+quickTest("an update that the server rejects changes nothing at all, and says why", async (t) => {
   const { stage, life, lease } = await deployed(t);
   const before = versions(stage, lease);
   // The second service of the manifest cannot be: the first one is not updated either.
@@ -178,7 +178,7 @@ quickTest("an update that the server refuses changes nothing at all, and says wh
   await stage.until("deployed", () => next.state(lease) === "deployed");
 });
 
-quickTest("a first manifest that is refused leaves nothing but its walls", async (t) => {
+quickTest("a first manifest that is rejected leaves nothing but its walls", async (t) => {
   const stage = await leaseStage(t, { dir: memoryFolder(t) });
   const life = await stage.start();
   const lease = stage.won(1);
@@ -188,7 +188,7 @@ quickTest("a first manifest that is refused leaves nothing but its walls", async
   assert.equal(manifestOf(stage, lease), undefined);
 });
 
-quickTest("what a refused first manifest left is taken away as soon as a cache that is late shows it", async (t) => {
+quickTest("what a rejected first manifest left is taken away as soon as a cache that is late shows it", async (t) => {
   const stage = await leaseStage(t, { dir: memoryFolder(t) });
   const life = await stage.start();
   const lease = stage.won(1);
@@ -203,7 +203,7 @@ quickTest("what a refused first manifest left is taken away as soon as a cache t
   assert.equal(stage.pods(lease).length, 0);
 });
 
-quickTest("what is refused only when it is written goes back to what ran before", async (t) => {
+quickTest("what is rejected only when it is written goes back to what ran before", async (t) => {
   const dir = memoryFolder(t);
   const stage = await leaseStage(t, { dir });
   let refusing = false;
@@ -232,7 +232,7 @@ quickTest("what is refused only when it is written goes back to what ran before"
   assert.equal(uids(stage.pods(lease)).get("store"), before.get("store"));
 });
 
-quickTest("trouble that passes is no refusal: the same manifest is brought as soon as it is over", async (t) => {
+quickTest("problem that passes is no rejection: the same manifest is brought as soon as it is over", async (t) => {
   const { stage, life, lease } = await deployed(t);
   stage.cluster.faults.reject({ status: 500, verb: "patch", times: 12 });
   stage.cluster.faults.forbid("patch", kinds.deployment);
@@ -317,7 +317,7 @@ quickTest("a manifest that its owner took back leaves walls and volumes, and the
   const { metadata, ...resource } = manifestOf(stage, lease) ?? { metadata: { name: "" } };
   assert.ok(metadata.annotations?.["akash.network/manifest.withdrawn-at"]);
   assert.deepEqual((resource["spec"] as { group: { services: unknown[] } }).group.services, []);
-  // What ran before the withdrawal does not come back in place of one that is refused.
+  // What ran before the withdrawal does not come back in place of one that is rejected.
   await life.send(lease, shop({ broken: true }).manifest);
   await stage.until("refused", () => life.state(lease) === "refused");
   assert.deepEqual(objectNames(stage, lease), ["networkpolicies akash-deployment-restrictions"]);
@@ -327,7 +327,7 @@ quickTest("a manifest that its owner took back leaves walls and volumes, and the
 });
 
 quickTest(
-  "one that is taken back while it is on its way does not come back in place of one that is refused",
+  "one that is taken back while it is on its way does not come back in place of one that is rejected",
   async (t) => {
     const stage = await leaseStage(t, { dir: memoryFolder(t) });
     const gate = Promise.withResolvers<void>();

@@ -10,7 +10,7 @@ import { createTenant, type Tenant } from "./lease-tenant.ts";
 
 const refusal = { status: 422, verb: "patch", kind: kinds.statefulSet } as const;
 
-test("a first manifest of which the cluster refuses one service runs none of them, and the next one runs", async (t) => {
+test("a first manifest of which the cluster rejects one service runs none of them, and the next one runs", async (t) => {
   await onLeaseStage({ dir: memoryFolder(t) }, async (stage) => {
     stage.start();
     const tenant = createTenant(stage, 7n);
@@ -30,7 +30,7 @@ test("a first manifest of which the cluster refuses one service runs none of the
   });
 });
 
-test("an update of which the cluster refuses one service changes nothing of what runs", async (t) => {
+test("an update of which the cluster rejects one service changes nothing of what runs", async (t) => {
   await onLeaseStage({ dir: memoryFolder(t) }, async (stage) => {
     stage.start();
     const tenant = createTenant(stage, 7n);

@@ -165,7 +165,7 @@ function withAccount({ template, ...spec }: Spec, serviceAccountName: string): o
 const accountsOf = (stage: LeaseStage, lease: LeaseId) =>
   [...stage.objects(lease)].filter(([text]) => /^serviceaccounts (?!default)/.test(text)).map(([, object]) => object);
 
-test("leases of a version that gave every service an account keep pods and accounts, which the network's provider no longer finds", async (t) => {
+test("leases of a version that gave every service an account keep pods and accounts, which the Go provider no longer finds", async (t) => {
   const { stage, leases } = await deployed(t, 1);
   const [lease] = leases as [LeaseId];
   await madeBefore(stage, lease);

@@ -85,7 +85,7 @@ describe("a provider with a lease", { concurrency: false }, () => {
     assert.deepEqual([drifts, compared.leases, dryRun], [[], 1, true]);
   });
 
-  test("a lease that is not ours, or that nobody has, is refused in words", async () => {
+  test("a lease that is not ours, or that nobody has, is rejected in words", async () => {
     const others = leaseId.replace(/[^/]+$/, provider.tenant);
     assert.match((await close(others)).stderr, /AKP_LEASE_NOT_OURS/);
     const unknown = await close(leaseId.replace("/1/1/1/", "/99/1/1/"));

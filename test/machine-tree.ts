@@ -77,7 +77,7 @@ export function pciFiles(address: string, { class: code, id, subsystem, driver, 
 
 export interface PlantedNvidia {
   readonly version: string;
-  /** By address, what the driver says about each card. */
+  /** By address, what the driver says about each GPU. */
   readonly cards: Readonly<Record<string, string>>;
 }
 

@@ -1,4 +1,4 @@
-/** Manifests that lie: refused in the network's words, with nothing written and nobody told. */
+/** Manifests that lie: rejected in the network's words, with nothing written and nobody told. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deploymentOf, formatLeaseId } from "../src/market/ids.ts";

@@ -118,7 +118,7 @@ test("a lease that the mirror has not seen yet gets its group too, beside anothe
   });
 });
 
-test("a withdrawn manifest is not waited for again, and accepted when it is sent again; so is one that the cluster refused", async (t) => {
+test("a withdrawn manifest is not waited for again, and accepted when it is sent again; so is one that the cluster rejected", async (t) => {
   await onManifestStage(t, async (stage) => {
     const wish = webWish();
     const { manifests, journal, status, stop } = await stage.running({ timeoutMs: 15_000 });

@@ -17,7 +17,7 @@ import type { Owner } from "./owner.ts";
 
 export interface MarketChain {
   readonly node: Node;
-  /** Signs as this person and makes a block of it; throws when the chain refuses it. */
+  /** Signs as this person and makes a block of it; throws when the chain rejects it. */
   act(key: TestKey, ...messages: Message[]): Promise<void>;
 }
 

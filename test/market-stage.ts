@@ -17,7 +17,7 @@ export interface Message {
 
 export interface MarketStage {
   readonly context: Context;
-  /** Works on a message as a transaction would; throws the chain's refusal. */
+  /** Works on a message as a transaction would; throws the chain's rejection. */
   run(message: Message): AbciEvent[];
   /** What the last message cost, without what a transaction costs by itself. */
   readonly gasUsed: bigint;
@@ -106,7 +106,7 @@ export function marketStage(settings: StageSettings = {}): MarketStage {
   };
 }
 
-/** "market:12", as a refusal is named for short; "ok" when there was none. */
+/** "market:12", as a rejection is named for short; "ok" when there was none. */
 export function outcomeOf(work: () => unknown): string {
   try {
     work();

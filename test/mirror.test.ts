@@ -147,7 +147,7 @@ test("whatever happens on the market, mirror and chain agree", async () => {
         () => market.act(tenantKey, closeDeployment(deployment(dseq))),
         () => market.act(tenantKey, updateDeployment(new Uint8Array(32).fill(turn), deployment(dseq))),
       ];
-      // Much of this the chain refuses, as it should.
+      // Much of this the chain rejects, as it should.
       await acts[random.int(acts.length)]?.().catch(() => undefined);
     }
     await upToDate(watched, market);

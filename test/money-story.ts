@@ -1,6 +1,6 @@
 /**
  * A short story about money. Of four deployments one pays well and runs on, shared with another provider; one runs dry, and
- * old debt is paid later; one we do not get, so that its deposit comes home; and one is closed by its tenant.
+ * old debt is paid later; one we do not get, so that its deposit is refunded; and one is closed by its tenant.
  */
 
 import { withdrawalWorth } from "../src/balance/withdrawals.ts";

@@ -40,7 +40,7 @@ export interface OracleState {
   atMs: number;
   /** Why it does not vouch for it. */
   failures: string[];
-  /** What nodes say to everything about it, where they are in trouble. */
+  /** What nodes say to everything about it, where they are failing. */
   broken: string | undefined;
   /** The paths that were asked. */
   readonly asked: string[];

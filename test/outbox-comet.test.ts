@@ -34,7 +34,7 @@ async function start(t: TestContext, wires = 0) {
   return { node, pool, chain: createCometBroadcaster(pool), proxies };
 }
 
-/** Lets the node refuse a method, as JSON-RPC does. */
+/** Lets the node reject a method, as JSON-RPC does. */
 function refuse(proxy: FaultProxy | undefined, refused: string, data: string): void {
   assert.ok(proxy);
   const before = proxy.rewrite;
@@ -209,7 +209,7 @@ test("a node that gives a page instead of an answer to a broadcast is asked afte
   assert.ok(first.passed.has("broadcast_tx_sync"));
 });
 
-test("a transaction that no node takes is refused; one that another node takes is not", async (t) => {
+test("a transaction that no node takes is rejected; one that another node takes is not", async (t) => {
   const { chain, proxies } = await start(t, 2);
   const { timeNs } = await chain.head();
   const tooLarge = "Tx too large. Max size is 10, but got 300";
@@ -220,7 +220,7 @@ test("a transaction that no node takes is refused; one that another node takes i
   assert.deepEqual(await chain.broadcast(sign(timeNs + 120_000_000_000n, 1n)), refused);
 });
 
-test("a limit that the operator of a node has set is no refusal of the transaction, whatever words it is in", async (t) => {
+test("a limit that the operator of a node has set is no rejection of the transaction, whatever words it is in", async (t) => {
   const { chain, proxies } = await start(t, 1);
   const { timeNs } = await chain.head();
   refuse(proxies[0], "broadcast_tx_sync", "quota of the free plan: tx too large");

@@ -1,4 +1,4 @@
-/** How intents end other than by a block: cancelled, expired, refused when filed. And whom a failure names. */
+/** How intents end other than by a block: cancelled, expired, rejected when filed. And whom a failure names. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SendRequest } from "../src/chain/chain.ts";

@@ -206,7 +206,7 @@ export function bidOn(order: OrderId, amount = 500_000n): SendRequest {
   return { subject: `order ${order.dseq}`, why: "it fits", message, priority: "bid" };
 }
 
-/** Refused by the chain before it looks at any order: for nothing at all nobody may offer. */
+/** Rejected by the chain before it looks at any order: for nothing at all nobody may offer. */
 export function malformedBidOn(order: OrderId): SendRequest {
   return { ...bidOn(order), message: createBid(bidIdOn(order), { price: { denom: "uact", amount: "0" } }) };
 }

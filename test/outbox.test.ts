@@ -445,7 +445,7 @@ test("listeners hear of every intent once, in the state that the journal has", a
   );
 });
 
-test("what nobody can send is refused when it is filed, and an unknown intent when it is asked for", async (t) => {
+test("what nobody can send is rejected when it is filed, and an unknown intent when it is asked for", async (t) => {
   const { outbox } = await startOutbox(t);
   const message = { typeUrl: "/cosmos.gov.v1.MsgVote", value: new Uint8Array() };
   const vote: SendRequest = { subject: "vote", why: "test", message, priority: "account" };

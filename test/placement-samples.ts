@@ -11,7 +11,7 @@ export function sampleCard(model: string, memorySize = "80Gi", kind = "PCIe", ve
   return gpuOf({ vendor, name: model, memorySize, interface: kind });
 }
 
-/** A node with all its cards free, but those of which a number is said to be taken. */
+/** A node with all its GPUs free, but those of which a number is said to be taken. */
 export function sampleNode(name: string, some: Partial<NodeRoom> & { takenCards?: bigint } = {}): NodeRoom {
   const { takenCards = 0n, ...given } = some;
   const cards = given.gpuCounts ?? [];

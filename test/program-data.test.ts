@@ -7,7 +7,7 @@ import { temporaryFolder } from "./folder.ts";
 import { startProgram, startProvider } from "./program.ts";
 import { cannotMount, fillUp, mountDisk } from "./small-disk.ts";
 
-test("a data directory that cannot be made is refused with its path and exit code 3", async (t) => {
+test("a data directory that cannot be made is rejected with its path and exit code 3", async (t) => {
   const file = join(temporaryFolder(t), "file");
   writeFileSync(file, "in the way");
   const program = startProvider(t, ["--data-dir", join(file, "data")]);
@@ -16,7 +16,7 @@ test("a data directory that cannot be made is refused with its path and exit cod
   assert.equal(readFileSync(file, "utf8"), "in the way");
 });
 
-test("a second provider on the same data directory is refused and told who holds it", async (t) => {
+test("a second provider on the same data directory is rejected and told who holds it", async (t) => {
   const dataDir = join(temporaryFolder(t), "data");
   const first = startProvider(t, ["--data-dir", dataDir]);
   await first.says(/service=bus state=running/);

@@ -91,7 +91,7 @@ quickTest("the demo tells its stories and leaves nothing behind", async (t) => {
   assert.match(said, /silent .*leased for [\d.]+uact a block: no manifest\n/);
   // One whose escrow is spent while it runs: only a settling withdrawal of ours ends that, and it brings all there was.
   assert.match(said, /training \(7 h100 .*leased for \d+[\d.]+uact a block, manifest taken: out of funds\n/);
-  // One whose image nobody has: it is told so, and mends it.
+  // One whose image nobody has: it is told so, and fixes it.
   assert.match(said, /typo .*, manifest updated after main: ImageError: .*example\/typo:lastest.*: won\n/);
   // One that has an address of its own.
   assert.match(said, /address \(ip .*\): bid .*, manifest taken: won\n/);

@@ -30,7 +30,7 @@ function kubeconfigOf(server: string, user: object): string {
   });
 }
 
-test("a provider without a key is refused with what to do and exit code 2, and nothing is touched", async (t) => {
+test("a provider without a key is rejected with what to do and exit code 2, and nothing is touched", async (t) => {
   const dataDir = join(temporaryFolder(t), "data");
   const program = startProgram(t, ["run", "--data-dir", dataDir]);
   assert.equal(await program.ended(), 2, program.said);
@@ -159,7 +159,7 @@ const refused: { name: string; args?: string[]; env?: Record<string, string>; ya
 const giveCommand = takeCommands({ after });
 
 for (const { name, args = [], env = {}, yaml, says } of refused) {
-  test(`${name} is refused with what to do and exit code 2, and nothing is touched`, async (t) => {
+  test(`${name} is rejected with what to do and exit code 2, and nothing is touched`, async (t) => {
     const folder = temporaryFolder(t);
     const dataDir = join(folder, "data");
     const file = join(folder, "provider.yaml");

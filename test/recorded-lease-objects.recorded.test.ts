@@ -1,5 +1,5 @@
 /**
- * What we make of every lease that was recorded from the network's own provider, compared field for field with what that
+ * What we make of every lease that was recorded from the Go provider, compared field for field with what that
  * one made. Where we mean to differ there is a row with the reason; a row that no recording needs is one too many.
  */
 import assert from "node:assert/strict";

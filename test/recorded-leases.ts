@@ -1,4 +1,4 @@
-/** Leases of the network's own provider as they were recorded: what was sent, and every object that came of it. */
+/** Leases of the Go provider as they were recorded: what was sent, and every object that came of it. */
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
@@ -129,7 +129,7 @@ interface WireUnit {
   readonly gpu: { units: WireAmount; attributes: Attribute[] };
 }
 
-/** Only cards are looked up in it. */
+/** Only GPUs are looked up in it. */
 function offerIn(path: string, files: ReadonlySet<string>): UnitResources[] {
   if (!files.has(path)) return [];
   const { bids } = readJsonRecording<{ bids: { bid: { resources_offer: { resources: WireUnit }[] } }[] }>(path);

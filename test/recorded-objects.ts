@@ -1,5 +1,5 @@
 /**
- * Every object that the network's own provider was seen to make, as one would wish it: without what the server and its
+ * Every object that the Go provider was seen to make, as one would wish it: without what the server and its
  * controllers put in. Of objects that differ in their values alone there is one.
  */
 import { apiVersionOf, type Kind, kinds } from "../src/kube/kinds.ts";

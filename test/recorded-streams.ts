@@ -40,7 +40,7 @@ interface StreamComparison {
   /** As compared: without what differs everywhere else, and in an order of its own where several write at once. */
   readonly show: (frames: readonly Buffer[]) => unknown;
   readonly intended: readonly IntendedStream[];
-  /** Of what is refused before it is a stream. */
+  /** Of what is rejected before it is a stream. */
   readonly answers?: readonly IntendedAnswer[];
   readonly translate: (recorded: string) => string;
 }

@@ -19,7 +19,7 @@ export interface RecordedToken {
 export interface MatrixRow {
   readonly token: string;
   readonly leases: unknown;
-  /** By route; 401 as a number where it was refused. */
+  /** By route; 401 as a number where it was rejected. */
   readonly answers: Readonly<Record<string, string | number>>;
 }
 
@@ -60,7 +60,7 @@ const changes: Readonly<Record<string, (signature: Buffer) => Uint8Array>> = {
   empty: () => Buffer.of(),
 };
 
-/** Whether a route like "GET /lease/1/1/1/status" is to be opened, with all that the network's provider does not check. */
+/** Whether a route like "GET /lease/1/1/1/status" is to be opened, with all that the Go provider does not check. */
 export function isAllowed(identity: CallerIdentity, route: string, lease: LeaseNumbers): boolean {
   const [verb, path = ""] = route.split(" ");
   const { pathname, searchParams } = new URL(path, "https://provider");

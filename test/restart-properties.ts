@@ -101,7 +101,7 @@ function isEmptyRecord(value: unknown): boolean {
   return isRecord(value) && Object.keys(value).length === 0;
 }
 
-/** What may not change is refused; then there is nothing to see. */
+/** What may not change is rejected; then there is nothing to see. */
 function isRefused(thrown: unknown): false {
   if (ProviderError.is(thrown, "AKP_KUBE_REFUSED")) return false;
   throw thrown;

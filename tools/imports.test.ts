@@ -45,7 +45,7 @@ test("the market knows nothing of ours but errors", () => {
   assert.ok(judgeImport("market/coin.ts", "runtime/clock.ts"));
 });
 
-test("a folder that the map does not know is refused", () => {
+test("a folder that the map does not know is rejected", () => {
   assert.ok(judgeImport("helpers/x.ts", "runtime/clock.ts"));
 });
 

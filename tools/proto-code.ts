@@ -1,6 +1,6 @@
 /**
  * Makes src/runtime/grpc/akash-proto.ts of the .proto files in proto/: a codec for each message, and each file as data, for
- * clients that ask by reflection what we serve. Reads as much of the language as these files use, and refuses the rest.
+ * clients that ask by reflection what we serve. Reads as much of the language as these files use, and rejects the rest.
  */
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";

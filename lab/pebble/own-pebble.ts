@@ -17,7 +17,7 @@ interface PebbleOptions {
   readonly bindings?: Readonly<Record<string, string>>;
   /** What it issues is good for. */
   readonly validitySeconds?: number;
-  /** How many good requests in a hundred it refuses once. */
+  /** How many good requests in a hundred it rejects once. */
   readonly refusedNonces?: number;
 }
 

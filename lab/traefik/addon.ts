@@ -9,7 +9,7 @@ const namespace = "traefik";
 const name = "traefik";
 const labels = { app: name };
 
-/** The second is the class that the network's provider gives its Ingress objects. */
+/** The second is the class that the Go provider gives its Ingress objects. */
 const ingressClasses = [name, "akash-ingress-class"];
 
 const read = ["get", "list", "watch"];

@@ -100,7 +100,7 @@ test("that a lease is over is booked, also when newer figures came first", async
   assert.deepEqual([read.payments.running(), read.payments.mayGrow(99n, 9).length], [[], 1]);
 });
 
-test("a deposit goes out once and comes home once, under its order", async (t) => {
+test("a deposit goes out once and is refunded once, under its order", async (t) => {
   const { deposit, lines, read } = await openBooks(t);
   const out = { bid: lease, locked: { denom: "uact", amount: 500_000n }, height: 5n, timeMs: noon };
   const home = { ...out, locked: undefined, height: 9n };

@@ -27,7 +27,7 @@ export interface Figures {
 
 export interface BidDeposit {
   readonly bid: BidId;
-  /** Undefined once it has come home. */
+  /** Undefined once it has are refunded. */
   readonly locked: Coin | undefined;
   readonly height: bigint;
   /** The time of that block. */

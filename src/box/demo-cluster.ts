@@ -96,7 +96,7 @@ export function createClusterService(cluster: SimulatedCluster): Service {
   };
 }
 
-/** What pods with cards run under. */
+/** What pods with GPUs run under. */
 const nvidia = { metadata: { name: "nvidia" }, handler: "nvidia" };
 
 const beta3 = {

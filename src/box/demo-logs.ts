@@ -1,4 +1,4 @@
-/** What containers of the demo print and answer: a server tells of requests, and what has cards of its training. */
+/** What containers of the demo print and answer: a server tells of requests, and what has GPUs of its training. */
 import type { Behaviour } from "./cluster/components/kubelet/behaviour.ts";
 import type { Container } from "./cluster/components/shapes/pod.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Everything in one process: the provider as it is, before it a chain in a box and a simulated cluster, after it the
+ * Everything in one process: the provider as it is, before it an embedded chain and a simulated cluster, after it the
  * inventory, scripted tenants and other providers.
  */
 import { join } from "node:path";
@@ -67,13 +67,13 @@ const manifestTimeoutMs = 5_000;
 /** What is reached over HTTP has a name of its own here. */
 const hosts = { blockedHosts: [], ingressDomain: undefined, staticHostDomain: "box.example.com" };
 const purse = parseCoins("1000000000000uact,1000000000000uakt");
-/** Ours: fees for a day, and small enough to see each deposit leave it and come home. */
+/** Ours: fees for a day, and small enough to see each deposit leave it and are refunded. */
 const wallet = parseCoins("1000000000uact,1000000000uakt");
 const settings = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
 
 /**
  * A person sees within seconds what others see in days. What a withdrawal must bring is twice its fee, as if both tokens
- * were worth the same; so cards are withdrawn for while they run, and all else when its lease closes.
+ * were worth the same; so GPUs are withdrawn for while they run, and all else when its lease closes.
  */
 const balance = {
   minimumBalance: parseCoins("1000000uakt"),
@@ -214,7 +214,7 @@ function keepNewest(said: Map<string, OrderLine>, recent: readonly OrderLine[]):
   for (const [orderId] of [...said].slice(0, -2 * demoStories)) said.delete(orderId);
 }
 
-/** One has machines without cards, the other has cards and nothing else. */
+/** One has machines without GPUs, the other has GPUs and nothing else. */
 function createRivals(random: Random): Rival[] {
   const hasCards = ({ units }: GroupSpec) => units.some(({ gpu }) => gpu.count > 0n);
   const trades = [

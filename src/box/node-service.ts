@@ -1,4 +1,4 @@
-/** The node of a chain in a box as a service; it dies when a block could not be made. */
+/** The node of an embedded chain as a service; it dies when a block could not be made. */
 import { type Service, untilAborted } from "../runtime/lifecycle.ts";
 import type { Node } from "./chain/node/node.ts";
 

@@ -19,7 +19,7 @@ import type { Wish } from "./wishes.ts";
 
 /**
  * How a story ended for the provider of the demo: it ran what it had won; it was outbid, did not bid, or nobody did; it
- * refused the manifest, or none came in time; it ran what it had won until nobody paid for it any more.
+ * rejected the manifest, or none came in time; it ran what it had won until nobody paid for it any more.
  */
 export const storyEnds = ["won", "lost", "elsewhere", "no bids", "refused", "no manifest", "out of funds"] as const;
 export type StoryEnd = (typeof storyEnds)[number];

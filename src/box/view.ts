@@ -103,7 +103,7 @@ function clusterBlock({ inventory, cluster }: DemoStatus, palette: Palette): str
   return [head, ...rows, ...promisedLine(cluster), ...trouble, ""];
 }
 
-/** What bids and leases hold, which is in no picture of the nodes until it runs. */
+/** What bids and leases hold, which is in no snapshot of the nodes until it runs. */
 function promisedLine(cluster: DemoStatus["cluster"]): string[] {
   if (!cluster) return [];
   const amounts = ["cpu", "memory", "gpu"].map((wanted) => {

@@ -52,7 +52,7 @@ const region = { region: "box" };
 /** An account that has signed nothing for anybody. */
 const strangeAuditor = addressOf(new Uint8Array(20).fill(9));
 
-/** Cards come later: the inventory operator needs a moment to find out their names. */
+/** GPUs come later: the inventory operator needs a moment to find out their names. */
 const written: readonly Written[] = [
   { name: "web", cpu: 0.5, memory: "512Mi", count: 2, most: 12, updates: true },
   { name: "premium", cpu: 2, memory: "4Gi", attributes: { ...region, tier: "premium" }, most: 60 },

@@ -1,4 +1,4 @@
-/** `akash-provider adopt`: what taking over a cluster from the network's own provider would keep and change. */
+/** `akash-provider adopt`: what taking over a cluster from the Go provider would keep and change. */
 import { type Command, Option } from "commander";
 import { openKey } from "../chain/keys/open-key.ts";
 import { type AdoptionDryRun, type DryRunLease, dryRunAdoption } from "../cluster/leases/adoption/dry-run.ts";

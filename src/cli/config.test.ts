@@ -32,7 +32,7 @@ test("config print speaks JSON when asked", async () => {
   assert.equal(JSON.parse(await run({}, "print", "--output", "json")).settings["bid-timeout"].value, "5m");
 });
 
-test("config print refuses what run would refuse", async (t) => {
+test("config print rejects what run would reject", async (t) => {
   const missing = join(temporaryFolder(t), "none.yaml");
   await assert.rejects(run({ AP_BID_TIMEOUT: "soon" }, "print"), (error) =>
     ProviderError.is(error, "AKP_SETTING_INVALID"),

@@ -73,7 +73,7 @@ test("the command reads the books beside a provider that has them open: table, C
   assert.equal(told.projection[0].perDay, "1440000");
 });
 
-test("a time that makes no sense is refused", () => {
+test("a time that makes no sense is rejected", () => {
   const refused = (...args: string[]) => {
     const said: string[] = [];
     const command = throwOnWrongUsage(earningsCommand()).configureOutput({ writeErr: (text) => void said.push(text) });

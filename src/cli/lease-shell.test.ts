@@ -24,7 +24,7 @@ for (const [given, words] of commands) {
   });
 }
 
-test("a command that would arrive as another one is refused", () => {
+test("a command that would arrive as another one is rejected", () => {
   for (const [given, why] of [
     [['sh -c "echo'], /never closed/],
     [["  "], /empty/],

@@ -39,7 +39,7 @@ test("evidence of what passed is told only where it is asked for", () => {
   assert.match(text({ verdict: "bid", decisions }, true), /bid at 3uact per block\n {4}✓ bidsLeft .*\n {8}bids: 20/);
 });
 
-test("what the chain refused is told with its words, and an end that nobody saw as such", () => {
+test("what the chain rejected is told with its words, and an end that nobody saw as such", () => {
   const sent = [
     { what: "createBid", why: "an order", state: "failed", filedAtMs: 0, settledAtMs: 1, log: "no deposit" },
   ];

@@ -1,4 +1,4 @@
-/** `akash-provider policies`: what a policy file means, and which of the last orders and manifests it would have refused. */
+/** `akash-provider policies`: what a policy file means, and which of the last orders and manifests it would have rejected. */
 import type { Command } from "commander";
 import { type Judge, type Judgement, judgeBy } from "../bidengine/policies/judgement.ts";
 import { describePolicies, noPolicies } from "../bidengine/policies/policies.ts";

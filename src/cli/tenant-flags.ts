@@ -90,7 +90,7 @@ export function outputFlag<Format extends string>(first: Format, ...others: read
 const lineCount = { ...whole(-1, 2 ** 31 - 1), expects: "a number of lines, or -1 for all" };
 const replicaIndex = { ...whole(0, 999_999_999), expects: "a number; the first has 0" };
 
-/** Market's refusals, in the way commander tells them. */
+/** Market's rejections, in the way commander tells them. */
 export function parsed<T>(parse: (text: string) => T): (text: string) => T {
   return (text) => {
     try {

@@ -131,7 +131,7 @@ test("what comes and goes within a moment is told to nobody", async (t) => {
   assert.deepEqual([service.status?.(), receiver.received], [[], []]);
 });
 
-test("a receiver that refuses, sends us elsewhere or hangs is asked again until it has taken what holds then", async (t) => {
+test("a receiver that rejects, sends us elsewhere or hangs is asked again until it has taken what holds then", async (t) => {
   const receiver = await startReceiver(t);
   const [clock, said] = [createVirtualClock(), [low, old]];
   let asked = 0;

@@ -6,7 +6,7 @@ import { second } from "../runtime/durations.ts";
 import { inTime, takeCredentials } from "../runtime/fetch-text.ts";
 import type { ConditionSnapshot, ServiceCondition } from "../runtime/process.ts";
 
-/** How long a condition must be there before it counts, and gone before it is over: two blocks, which most troubles do not outlive. */
+/** How long a condition must be there before it counts, and gone before it is over: two blocks, which most problems do not outlive. */
 export const conditionSettleMs = 15 * second;
 /** Conditions held at once: twice what all services together tell at most. */
 export const conditionsHeld = 1_000;

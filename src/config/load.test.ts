@@ -127,7 +127,7 @@ test("the bus is Redis as soon as it is said where Redis is", () => {
   assert.equal(warnings.length, 1);
 });
 
-test("a time without a unit is refused with the units it could have", () => {
+test("a time without a unit is rejected with the units it could have", () => {
   const error = refusal({ "bid-timeout": "5" });
   assert.equal(error.code, "AKP_SETTING_INVALID");
   assert.equal(error.message, 'flag --bid-timeout: bid-timeout cannot be "5": it has no unit');
@@ -171,11 +171,11 @@ test("a command that needs the data directory only takes the default where anoth
   assert.throws(() => loadConfig({ flags: { "data-dir": "" }, env: {}, readFile: String, program: "ask" }));
 });
 
-test("a flag that does not exist is refused with the nearest one", () => {
+test("a flag that does not exist is rejected with the nearest one", () => {
   assert.equal(refusal({ "bid-timout": "5m" }).advice, "Did you mean --bid-timeout?");
 });
 
-test("a file that cannot be read is refused with its path and who named it", () => {
+test("a file that cannot be read is rejected with its path and who named it", () => {
   const error = refusal({}, { AKASH_PROVIDER_CONFIG: "/etc/none.yaml", AP_REDIS_PASSWORD_FILE: "/run/none" });
   for (const part of [
     "environment AKASH_PROVIDER_CONFIG: /etc/none.yaml",
@@ -200,7 +200,7 @@ test("every dead setting is taken with a warning that says why, whatever its val
   }
 });
 
-test("a setting with only one sensible value is refused with any other", () => {
+test("a setting with only one sensible value is rejected with any other", () => {
   for (const setting of settingsByFlag.values()) {
     if (setting.type !== "fixed") continue;
     assert.deepEqual(load({ [setting.flag]: setting.only }).warnings, [], setting.flag);
@@ -209,7 +209,7 @@ test("a setting with only one sensible value is refused with any other", () => {
   assert.doesNotThrow(() => load({}, { AKASH_DRY_RUN: "0" }));
 });
 
-test("settings that contradict each other are refused with the one to blame", () => {
+test("settings that contradict each other are rejected with the one to blame", () => {
   const issuer = {
     "cert-issuer-enabled": true,
     "cert-issuer-email": "a@b.c",
@@ -257,7 +257,7 @@ test("a rule says nothing about a setting that is itself wrong", () => {
   assert.match(other.message, /deployment-ingress-domain cannot be "no domain"/);
 });
 
-test("a provider that asks nothing for everything is refused once it is about to bid", () => {
+test("a provider that asks nothing for everything is rejected once it is about to bid", () => {
   assert.throws(() => checkPricing(load({})), { code: "AKP_SETTING_INVALID", message: /all its prices are zero/ });
   assert.throws(() => checkPricing(load({ "bid-price-storage-scale": "0,beta2=0" })));
   assert.doesNotThrow(() => checkPricing(load({ "bid-price-storage-scale": "0,beta2=0.1" })));
@@ -268,14 +268,14 @@ test("a provider that asks nothing for everything is refused once it is about to
   assert.doesNotThrow(() => checkPricing(load({ "bid-price-strategy": "table" })));
 });
 
-test("a secret as a flag is refused with why, and with the variables that take it", () => {
+test("a secret as a flag is rejected with why, and with the variables that take it", () => {
   const error = refusal({ "redis-password": "hunter2" });
   assert.doesNotMatch(`${error.message} ${error.advice} ${JSON.stringify(error.details)}`, /hunter2/);
   assert.match(error.message, /every user of this machine can read/);
   assert.match(error.advice, /AP_REDIS_PASSWORD, or AP_REDIS_PASSWORD_FILE/);
 });
 
-test("an empty secret is refused without being shown", () => {
+test("an empty secret is rejected without being shown", () => {
   const error = refusal({}, { AP_REDIS_PASSWORD_FILE: "/empty" }, { "/empty": "" });
   assert.equal(
     error.message,

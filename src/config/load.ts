@@ -87,7 +87,7 @@ function readFileOf(
   return text === undefined ? new Map() : readProviderFile(path, text, findings);
 }
 
-/** Settings of the Go provider that do nothing here: the dead are told, and what would mislead is refused. */
+/** Settings of the Go provider that do nothing here: the dead are told, and what would mislead is rejected. */
 function judgeInert(byFlag: ReadonlyMap<string, Given>, { problems, warnings }: Findings): void {
   for (const [flag, { raw, source, name }] of byFlag) {
     const setting = settingsByFlag.get(flag);

@@ -64,7 +64,7 @@ test("every flag of a program is taken, and a flag of another program is not", (
   }
 });
 
-test("a mistyped flag is refused with the nearest one and the exit code of wrong settings", () => {
+test("a mistyped flag is rejected with the nearest one and the exit code of wrong settings", () => {
   const { exitCode, told } = usageError("--bid-timout", "5m");
   assert.equal(exitCode, 2);
   assert.match(told, /unknown option '--bid-timout'\n\(Did you mean --bid-timeout\?\)/);

@@ -100,7 +100,7 @@ test("numbers and lists of prices may be written as texts too", () => {
   assert.deepEqual([...(values.bidPriceStorageScale.general?.keys() ?? [])], ["ephemeral", "beta2"]);
 });
 
-test("a wrong name is refused with its place and the nearest right name", () => {
+test("a wrong name is rejected with its place and the nearest right name", () => {
   const error = refusal("host: https://a.example.com\nbidpricecpuscal: 1\n");
   assert.equal(error.code, "AKP_SETTING_UNKNOWN");
   assert.equal(
@@ -109,7 +109,7 @@ test("a wrong name is refused with its place and the nearest right name", () => 
   );
 });
 
-test("a flag's name in the file is refused with the place where it belongs", () => {
+test("a flag's name in the file is rejected with the place where it belongs", () => {
   assert.match(refusal("bid-timeout: 5m").advice, /--bid-timeout or AP_BID_TIMEOUT/);
   assert.equal(refusal("bid-price-cpu-scale: 1").advice, "Did you mean bidpricecpuscale?");
 });
@@ -145,7 +145,7 @@ host: http://provider.example.com
   ]);
 });
 
-test("YAML that is none, or that says the same thing twice, is refused with its place", () => {
+test("YAML that is none, or that says the same thing twice, is rejected with its place", () => {
   const cases: [string, RegExp][] = [
     ["attributes: [\n", /^provider\.yaml:2:1: this is not valid YAML/],
     ["host: 'https://a\n", /^provider\.yaml:\d:\d+: this is not valid YAML/],
@@ -179,7 +179,7 @@ test("aliases are followed, but neither in circles nor without end", () => {
   }
 });
 
-test("a file that is much too long, or all brackets, is refused", () => {
+test("a file that is much too long, or all brackets, is rejected", () => {
   assert.match(refusal(`# ${"x".repeat(settingsFileChars)}`).message, /longer than/);
   const error = refusal("[".repeat(5_000));
   assert.ok(error.message.split("\n").length <= settingsFileFaults + 1);

@@ -71,7 +71,7 @@ export interface DeadSetting extends Named {
   readonly harmless?: string;
 }
 
-/** A setting of the Go provider of which only one value makes sense here: any other is refused. */
+/** A setting of the Go provider of which only one value makes sense here: any other is rejected. */
 export interface FixedSetting extends Named {
   readonly type: "fixed";
   readonly only: string;

@@ -9,7 +9,7 @@ const damaged = new Set([11 /* CORRUPT */, 24 /* FORMAT */, 26 /* NOTADB */]);
 const full = 13;
 const unwritable = new Set([3 /* PERM */, 8 /* READONLY */, 10 /* IOERR */, 14 /* CANTOPEN */, 15 /* PROTOCOL */]);
 
-/** I/O errors that say the bytes are bad, not that the disk refuses us: READ, SHORT_READ, DATA, CORRUPTFS. */
+/** I/O errors that say the bytes are bad, not that the disk rejects us: READ, SHORT_READ, DATA, CORRUPTFS. */
 const unreadable = new Set([266, 522, 8202, 8458]);
 
 /** SQLite's extended result code, if it was SQLite that threw. */

@@ -10,7 +10,7 @@ import { realClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { takeLock } from "./lock.ts";
 
-test("a second process is refused and told who holds the directory, until that one lets go", async (t) => {
+test("a second process is rejected and told who holds the directory, until that one lets go", async (t) => {
   const dir = temporaryFolder(t);
   const first = startJournalProcess(t, "hold", dir);
   assert.equal(await first.firstLine(), "open");

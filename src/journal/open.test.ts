@@ -51,7 +51,7 @@ test("a later start finds what was written", async (t) => {
   await journal.close();
 });
 
-test("a second journal in the same directory is refused and the first one works on", async (t) => {
+test("a second journal in the same directory is rejected and the first one works on", async (t) => {
   const dir = temporaryFolder(t);
   const { journal } = await openJournal({ dir, ...deps });
   await assert.rejects(openJournal({ dir, ...deps }), { code: "AKP_DATA_DIR_IN_USE" });
@@ -72,7 +72,7 @@ test("a directory that cannot be made or used is named with the reason", async (
   }
 });
 
-test("a journal of a newer schema is refused and not a byte of it changes", async (t) => {
+test("a journal of a newer schema is rejected and not a byte of it changes", async (t) => {
   const dir = await makeJournal(t);
   // The version change lies in the log, as a crash of the newer program would leave it.
   const database = new DatabaseSync(join(dir, "journal.db"));

@@ -111,7 +111,7 @@ test("a reader of a stopped journal, or of a copy with its log, changes no byte 
   assert.ok(!readdirSync(copy).includes("lock.db"));
 });
 
-test("what is missing, of another program or of another version is refused in words", async (t) => {
+test("what is missing, of another program or of another version is rejected in words", async (t) => {
   const dir = temporaryFolder(t);
   const path = join(dir, "journal.db");
   const refused = (code: string) => assert.throws(() => openToRead(dir, realClock), { code });

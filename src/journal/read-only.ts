@@ -15,7 +15,7 @@ interface JournalReader {
   close(): void;
 }
 
-/** Not a byte of it is changed: a journal of another version is refused, never brought up to date. */
+/** Not a byte of it is changed: a journal of another version is rejected, never brought up to date. */
 export function openToRead(dir: string, clock: Clock): JournalReader {
   const path = join(dir, "journal.db");
   const connection = connectToRead(path);

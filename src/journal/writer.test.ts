@@ -128,7 +128,7 @@ test("a flood is cut into commits of bounded size, in order", async (t) => {
   assert.deepEqual(subjects(), names);
 });
 
-test("more units than may wait are refused, and those that wait are kept", async (t) => {
+test("more units than may wait are rejected, and those that wait are kept", async (t) => {
   const { journal } = await openCounted(t);
   const waiting = Array.from({ length: journalWaitingUnits }, () => journal.durable("waits", () => undefined));
   await assert.rejects(
@@ -140,7 +140,7 @@ test("more units than may wait are refused, and those that wait are kept", async
   assert.equal(journal.counts.waiting, 0);
 });
 
-test("closing settles the units that wait, and later ones are refused", async (t) => {
+test("closing settles the units that wait, and later ones are rejected", async (t) => {
   const { journal, dir, clock } = await openCounted(t);
   const units = [journal.relaxed("relaxed", note("relaxed")), journal.durable("durable", note("durable"))];
   const closed = journal.close();

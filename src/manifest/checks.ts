@@ -1,4 +1,4 @@
-/** Whether we take a manifest: what is asked of it, in the order in which the network's own provider asks. */
+/** Whether we take a manifest: what is asked of it, in the order in which the Go provider asks. */
 import type { Chain } from "../chain/chain.ts";
 import { type Deployment, runs } from "../chain/records.ts";
 import type { RecordedManifest } from "../kube/objects/read-manifest-resource.ts";

@@ -129,7 +129,7 @@ export function createIntake(deps: IntakeDeps) {
   };
 }
 
-/** One that was withdrawn, or that the cluster refused, is taken up again when it is sent again. */
+/** One that was withdrawn, or that the cluster rejected, is taken up again when it is sent again. */
 function isTaken(row: ReturnType<Journal["read"]["manifests"]["get"]>, version: string): boolean {
   return row?.version === version && row.withdrawnAtMs === undefined && row.refusal === undefined;
 }

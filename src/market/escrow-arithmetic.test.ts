@@ -34,7 +34,7 @@ function drawn({ funds, rates }: Case): Drawn {
   };
 }
 
-/** The same account as the chain in a box has it. */
+/** The same account as the embedded chain has it. */
 function settledByChain({ funds, rates }: Case, blocks: bigint) {
   const account: EscrowAccount = {
     key: "deployment/tenant/1",

@@ -1,4 +1,4 @@
-/** Every manifest that the network's own provider took on a real cluster: the same hash, and nothing found wrong with it. */
+/** Every manifest that the Go provider took on a real cluster: the same hash, and nothing found wrong with it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { recordedGroups } from "../../test/recorded-groups.ts";

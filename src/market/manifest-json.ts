@@ -60,7 +60,7 @@ export function readManifest(body: string | Uint8Array, mostBytes: number): Read
   };
 }
 
-/** As the network's own provider shows one: with the names in the order of its types. */
+/** As the Go provider shows one: with the names in the order of its types. */
 export function manifestJson(manifest: Manifest): string {
   return goJson(writeRecords(manifestShape, manifest));
 }

@@ -65,7 +65,7 @@ export function faultsOfEveryManifest(group: Pick<GroupSpec, "units">, isOnlyGro
 
 type Lacks = ReadonlyMap<ManifestService, string>;
 
-/** The first fault, in the order of the network's own provider. `lacks` is what the reader missed. */
+/** The first fault, in the order of the Go provider. `lacks` is what the reader missed. */
 export function faultOfManifest(manifest: Manifest, lacks: Lacks = new Map()): string | undefined {
   const [first] = faultsOf(manifest, lacks);
   return first;
@@ -166,7 +166,7 @@ function* faultsOfExpose(
   if (ip !== "" && !isName(ip, endpointName)) yield `has an invalid endpoint name ${show(ip)}`;
 }
 
-/** They become names and paths in the cluster, which the network's own provider does not check. */
+/** They become names and paths in the cluster, which the Go provider does not check. */
 function* faultsOfVolumes({ name, resources, params }: ManifestService): Generator<string> {
   const mounted = new Set((params?.storage ?? []).flatMap((volume) => (volume.mount === "" ? [] : [volume.name])));
   const volumes = new Set<string>();

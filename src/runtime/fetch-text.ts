@@ -59,7 +59,7 @@ async function ask(given: URL, { known, mostBytes }: FetchOptions, signal: Abort
   return { text: await readResponseBody(answer, mostBytes), ...(etag ? { etag } : {}) };
 }
 
-/** Fetch refuses an address with credentials, and says so with all of them. */
+/** Fetch rejects an address with credentials, and says so with all of them. */
 export function takeCredentials(url: URL): Record<string, string> {
   const { username, password } = url;
   url.username = "";

@@ -138,7 +138,7 @@ test("names from the cluster may be more and longer than ours, and are bounded t
   assert.match(text, /^akash_provider_metric_series_dropped_total\{metric="akash_provider_of_nodes"\} 2$/m);
 });
 
-test("a name that is not ours, misleads or is taken is refused", (t) => {
+test("a name that is not ours, misleads or is taken is rejected", (t) => {
   const metrics = metricsFor(t);
   const read = (name: string, kind: "counter" | "gauge" = "gauge", labels: string[] = []) =>
     metrics.read({ name, help: "x", kind, labels }, () => (labels.length > 0 ? [] : 1));

@@ -125,7 +125,7 @@ test("a stalled key is looked at again after a quarter of an hour", async () => 
   assert.equal(count, 2);
 });
 
-test("a full queue refuses new keys, keeps the ones it has, and counts what it refused", async () => {
+test("a full queue rejects new keys, keeps the ones it has, and counts what it rejected", async () => {
   const { queue } = setUp(async () => recheck(1e9), { maxKeys: 2 });
   assert.deepEqual(
     ["a", "b", "c", "a"].map((key) => queue.add(key)),

@@ -64,7 +64,7 @@ test("a name that means something to objects is a name like any other", () => {
   assert.deepEqual(parse(text, 8).value, JSON.parse(text));
 });
 
-test("a breath is taken about every slice, and lists within lists without an end are refused soon", () => {
+test("a breath is taken about every slice, and lists within lists without an end are rejected soon", () => {
   const text = JSON.stringify(Array.from({ length: 10_000 }, (_, index) => ({ index })));
   const { breaths } = parse(text, 1_000);
   assert.ok(breaths >= text.length / 1_100, `${breaths} breaths`);

@@ -20,7 +20,7 @@ export function readYamlText<T>(text: string, schema: z.ZodType<T>, insteadOfNot
     return refuse(faults.map(({ pos, message }) => `${at(pos[0])}: this is not valid YAML: ${message}`));
   let content: unknown;
   try {
-    // Aliases that multiply are refused by the library itself.
+    // Aliases that multiply are rejected by the library itself.
     content = withoutNothing(document.toJS());
   } catch (thrown) {
     return refuse([reasonOf(thrown)]);

@@ -93,7 +93,7 @@ test("a journal on a disk that is full at the next start is left as it is", { sk
   await next.close();
 });
 
-test("a read-only disk is refused with the reason", { skip: cannotMount }, async (t) => {
+test("a read-only disk is rejected with the reason", { skip: cannotMount }, async (t) => {
   const disk = mountDisk(t);
   const dir = join(disk, "data");
   await (await openJournal({ dir, ...deps })).journal.close();

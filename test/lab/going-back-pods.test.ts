@@ -1,4 +1,4 @@
-/** Going back to the network's provider and coming again, with the lab's controllers and kubelet. */
+/** Going back to the Go provider and coming again, with the lab's controllers and kubelet. */
 import assert from "node:assert/strict";
 import { after, before, describe } from "node:test";
 import { shellImage } from "../../lab/images.ts";

@@ -58,7 +58,7 @@ const sick: Readonly<Record<string, readonly [spec: object, reason: string, mess
   ],
 };
 
-test("every trouble of a pod is told by its own reason", { skip: labIsMissing }, async (t) => {
+test("every problem of a pod is told by its own reason", { skip: labIsMissing }, async (t) => {
   const namespace = await temporaryNamespace(t);
   const kube = openKube(t, places.kubeconfig);
   await Promise.all(Object.entries(sick).map(([name, [spec]]) => putPod(namespace, name, spec)));
@@ -82,7 +82,7 @@ const resourceQuota: Kind = {
   ...{ group: "", version: "v1", kind: "ResourceQuota", plural: "resourcequotas", namespaced: true },
 };
 
-test("a deployment whose pods a quota refuses says so", { skip: labIsMissing }, async (t) => {
+test("a deployment whose pods a quota rejects says so", { skip: labIsMissing }, async (t) => {
   const namespace = await temporaryNamespace(t);
   const kube = openKube(t, places.kubeconfig);
   await kube.create(resourceQuota, { metadata: { namespace, name: "none" }, spec: { hard: { pods: "0" } } });

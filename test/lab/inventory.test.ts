@@ -215,7 +215,7 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
     assert.equal((await nodeLabels())[theirs], "yes");
   });
 
-  it("lets a workload of the network's provider find its node, though it selects a class as a number", async (t) => {
+  it("lets a workload of the Go provider find its node, though it selects a class as a number", async (t) => {
     const namespace = await temporaryNamespace(t);
     const key = labels[1];
     const needs = { matchExpressions: [{ key, operator: "Gt", values: ["0"] }] };

@@ -32,7 +32,7 @@ test("the largest pods come through a watch, and in a list that is larger than a
   await eventually("the list", () => listed.size === names.length + 1);
 });
 
-test("a refusal that repeats what it refuses, at any length, is told as what it is", skip, async (t) => {
+test("a rejection that repeats what it rejects, at any length, is told as what it is", skip, async (t) => {
   const namespace = await temporaryNamespace(t);
   const kube = openKube(t, places.kubeconfig);
   const pod = podOf(namespace, "bad", [{ name: "é".repeat(60_000), value: "x" }]);

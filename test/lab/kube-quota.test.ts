@@ -1,4 +1,4 @@
-/** A quota is enforced by controllers that only the lab has; every other refusal is in the contract. */
+/** A quota is enforced by controllers that only the lab has; every other rejection is in the contract. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test } from "node:test";

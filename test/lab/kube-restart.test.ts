@@ -1,5 +1,5 @@
 /**
- * A restart writes nothing: everything that we make, and everything that the network's own provider was seen to make, is
+ * A restart writes nothing: everything that we make, and everything that the Go provider was seen to make, is
  * applied to a real API server, and then again by a new client. And the other way: what was meddled with is put back.
  */
 import assert from "node:assert/strict";
@@ -60,7 +60,7 @@ describe("a restart on a real API server", { skip }, () => {
     await checkUnchanged(kube, open(), await builtObjects(kube, namespace));
   });
 
-  test("writes nothing that the network's provider was seen to make", async () => {
+  test("writes nothing that the Go provider was seen to make", async () => {
     const kube = open();
     const namespace = "recorded";
     await kube.create(kinds.namespace, { metadata: { name: namespace } });

@@ -146,7 +146,7 @@ async function refused(work: Promise<unknown>, code: ErrorCode, ...words: string
   for (const word of words) assert.ok(error.message.includes(word), `${word} is not in: ${error.message}`);
 }
 
-/** Waits for this trouble, and gives a way to wait for its end. */
+/** Waits for this problem, and gives a way to wait for its end. */
 async function troubled(cache: WatchCache<unknown>, code: ErrorCode, ...words: string[]): Promise<() => Promise<void>> {
   await eventually(`${code} with ${words.join(", ")}`, () => {
     const { error: trouble } = cache;

@@ -29,7 +29,7 @@ import { type ProviderAccount, providerAccount } from "./provider-account.ts";
 const deps = { clock: realClock, random: realRandom, log: silentLog };
 /** Of what is reckoned with. */
 const audited = [kinds.node, kinds.pod, kinds.persistentVolume, kinds.persistentVolumeClaim, kinds.namespace] as const;
-/** A node is held for lost after 50 seconds, and a picture is proven within a minute. */
+/** A node is held for lost after 50 seconds, and a snapshot is proven within a minute. */
 const patienceMs = 120_000;
 
 describe("machines of the lab that come and go", { skip: labIsMissing }, () => {

@@ -118,7 +118,7 @@ describe("the operators in their pods", { skip: labIsMissing }, () => {
       podStartsWithinMs + leaderDurationMs,
     );
 
-  it("become ready and do their work; nothing is refused to them, and what they may do at home they need", async () => {
+  it("become ready and do their work; nothing is rejected to them, and what they may do at home they need", async () => {
     for (const each of operators) await areReady(each, 1);
     await declare(`one.${domain}`, 81);
     await answers(`one.${domain}`);

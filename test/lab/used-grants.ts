@@ -10,7 +10,7 @@ export function usedBy({ verb, resource, code }: AuditedRequest): Grant[] {
   return [`${verb} ${resource}`, ...(verb === "patch" && code === 201 ? [`create ${resource}`] : [])];
 }
 
-/** Nothing was refused, and nothing is granted in vain but what is named here. */
+/** Nothing was rejected, and nothing is granted in vain but what is named here. */
 export async function checkGrants(
   since: AuditMark,
   { user, grants }: { readonly user: string; readonly grants: ReadonlySet<Grant> },

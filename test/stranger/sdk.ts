@@ -164,7 +164,7 @@ export function checkSdk({ name, open }: StrangerContract): void {
       assert.equal((await market.v1beta5.getBid({ id: bid.id })).bid?.state, Bid_State.closed);
     });
 
-    test("a second bid on one order and a lease on a closed one are refused, each with the market's reason", async () => {
+    test("a second bid on one order and a lease on a closed one are rejected, each with the market's reason", async () => {
       await register();
       const [tenantHad, providerHad] = [await tenant.worth(), await provider.worth()];
       const id = await tenant.newDeployment();
@@ -188,7 +188,7 @@ export function checkSdk({ name, open }: StrangerContract): void {
       assert.deepEqual([await tenant.worth(), await provider.worth()], [tenantHad, providerHad], "all came back");
     });
 
-    test("a deposit that the account does not have is refused, and there is no deployment", async () => {
+    test("a deposit that the account does not have is rejected, and there is no deployment", async () => {
       const held = await tenant.worth();
       const id = await tenant.newDeployment();
       await assert.rejects(createDeployment(id, held + 1n), /deposit invalid: insufficient balance/);

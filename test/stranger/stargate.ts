@@ -153,7 +153,7 @@ export function checkStargate({ name, open }: StrangerContract): void {
       assert.equal(block.header.chainId, await client.getChainId());
     });
 
-    test("transactions that do not wait for each other take one sequence each, and an old one is refused", async () => {
+    test("transactions that do not wait for each other take one sequence each, and an old one is rejected", async () => {
       const { client, address } = tenant;
       const { sequence } = await client.getSequence(address);
       const [first, second] = [

@@ -40,7 +40,7 @@ describe("an archive", () => {
     );
   });
 
-  it("refuses a path that the format cannot hold", () => {
+  it("rejects a path that the format cannot hold", () => {
     assert.throws(() => [...tar([{ path: "n".repeat(101) }])], /too long/);
   });
 

@@ -133,7 +133,7 @@ function judgeHostname({ allow, refuse, dryRun }: NamePolicy, host: string): Jud
   return { yes: false, reason: `"${host}" is blocked by this provider`, dryRun, evidence: { host } };
 }
 
-/** A wildcard host covers a refused name: the tenant chooses what stands for the star. */
+/** A wildcard host covers a rejected name: the tenant chooses what stands for the star. */
 function covers(host: string, pattern: string): boolean {
   if (!host.startsWith("*.")) return false;
   const domain = host.slice(1);

@@ -48,7 +48,7 @@ function refusal(text: string): string {
   return assert.fail("it was not refused");
 }
 
-test("tenants are allowed and refused by address; refuse wins over allow", () => {
+test("tenants are allowed and rejected by address; reject wins over allow", () => {
   assert.equal(judge("{}").tenant(bob).yes, true);
   const only = judge(`tenants: { allow: [${alice}] }`);
   assert.deepEqual([only.tenant(alice).yes, only.tenant(bob).yes], [true, false]);
@@ -105,7 +105,7 @@ test("an image is the same by every name that it can be pulled by", () => {
     assert.equal(allows.image(name).yes, false, name);
 });
 
-test("wildcard host → refused where a host in it could be refused, wherever the pattern has its stars", () => {
+test("wildcard host → rejected where a host in it could be rejected, wherever the pattern has its stars", () => {
   const { hostname } = judge("hostnames: { refuse: ['www.*.com', '*paypal*', 'mail.example.org'] }");
   for (const name of ["*.bank.com", "*.example.net", "*.example.org", "*.a.example.org"])
     assert.equal(hostname(name).yes, false, name);
@@ -115,7 +115,7 @@ test("wildcard host → refused where a host in it could be refused, wherever th
   for (const name of ["*.shop.example", "*.example", "*.a.shop.example"]) assert.equal(narrow(name).yes, false, name);
 });
 
-test("refused host name → the recorded reason, also by a wildcard that covers it", () => {
+test("rejected host name → the recorded reason, also by a wildcard that covers it", () => {
   const { hostname } = judge("hostnames: { refuse: ['*.bank.example', 'login.example.com'] }");
   for (const name of ["a.example.com", "bank.example", "xlogin.example.com"])
     assert.equal(hostname(name).yes, true, name);

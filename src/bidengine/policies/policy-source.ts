@@ -8,7 +8,7 @@ import { noPolicies, type Policies, parsePolicies } from "./policies.ts";
 
 export type PolicySource = ReturnType<typeof createPolicySource>;
 
-/** Without a file nothing is refused. Throws the file's first faults: a provider must not start without its policies. */
+/** Without a file nothing is rejected. Throws the file's first faults: a provider must not start without its policies. */
 export function createPolicySource(path: string | undefined, { clock, log }: { clock: Clock; log: Log }) {
   const listeners: (() => void)[] = [];
   const notify = () => {

@@ -47,7 +47,7 @@ test("what the pool has seen does not count in a block", () => {
   assert.equal(chain.deliver(chain.sign(alice, gift())).code, 0);
 });
 
-test("a replayed transaction is refused in a later block", () => {
+test("a replayed transaction is rejected in a later block", () => {
   const chain = createTestApp(keys);
   const tx = chain.sign(alice, gift());
   assert.equal(chain.deliver(tx).code, 0);
@@ -91,7 +91,7 @@ test("an unordered transaction leaves the sequence alone", () => {
   assert.ok(!JSON.stringify(unordered.events).includes("acc_seq"));
 });
 
-test("an unordered transaction without a stamp is refused", () => {
+test("an unordered transaction without a stamp is rejected", () => {
   const chain = createTestApp(keys);
   assertRefused(
     chain.app.checkTx(chain.sign(alice, gift(), { unorderedNs: 0n })),
@@ -128,7 +128,7 @@ test("a transaction that fails before its messages costs nothing", () => {
   assert.equal(chain.balance(alice.address), before);
 });
 
-test("a signature by another key, another account number or altered bytes is refused", () => {
+test("a signature by another key, another account number or altered bytes is rejected", () => {
   const chain = createTestApp(keys);
   const stranger = { ...bob, address: alice.address };
   const wrongKey = chain.sign(alice, gift(), { signers: [{ key: stranger, accountNumber: 0n }] });
@@ -141,7 +141,7 @@ test("a signature by another key, another account number or altered bytes is ref
   assertRefused(chain.app.checkTx(TxRaw.encode(raw).finish()), 4, /unable to verify single signer signature/);
 });
 
-test("the twin of a signature, which would hold too, is refused", () => {
+test("the twin of a signature, which would hold too, is rejected", () => {
   const chain = createTestApp(keys);
   const raw = TxRaw.decode(chain.sign(alice, gift()));
   const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -188,7 +188,7 @@ test("only the direct sign mode is understood", () => {
   assertRefused(chain.app.checkTx(tx), 4, /signature verification failed/);
 });
 
-test("a transaction past its height or its time is refused", () => {
+test("a transaction past its height or its time is rejected", () => {
   const chain = createTestApp(keys);
   chain.block();
   chain.block();
@@ -212,7 +212,7 @@ test("a memo may have 256 bytes", () => {
   );
 });
 
-test("a transaction that asks for no gas is refused", () => {
+test("a transaction that asks for no gas is rejected", () => {
   const chain = createTestApp(keys);
   assertRefused(chain.app.checkTx(chain.sign(alice, gift(), { gas: 0 })), 11, /^out of gas in location/);
 });
@@ -231,7 +231,7 @@ test("the minimum fee is the pool's affair: a block takes less", () => {
   assert.equal(chain.deliver(chain.sign(alice, gift(), { fee })).code, 0);
 });
 
-test("a fee that the payer cannot afford is refused", () => {
+test("a fee that the payer cannot afford is rejected", () => {
   const chain = createTestApp(keys);
   const fee = [{ denom: "uakt", amount: "10000000000001" }];
   assertRefused(
@@ -241,7 +241,7 @@ test("a fee that the payer cannot afford is refused", () => {
   );
 });
 
-test("a fee whose coins are out of order is refused", () => {
+test("a fee whose coins are out of order is rejected", () => {
   const chain = createTestApp(keys);
   const fee = ["uakt", "uact"].map((denom) => ({ denom, amount: "20000" }));
   assertRefused(chain.app.checkTx(chain.sign(alice, gift(), { fee })), 13, /^invalid fee amount: 20000uakt,20000uact/);

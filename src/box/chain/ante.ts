@@ -124,7 +124,7 @@ function collect(context: Context, from: string, coins: readonly Coin[]): void {
   try {
     sendToModule(context, from, "fee_collector", coins);
   } catch (error) {
-    // The SDK wraps the bank's refusal once more, so clients see the words twice.
+    // The SDK wraps the bank's rejection once more, so clients see the words twice.
     if (error instanceof ChainRefusal && error.code === sdkRefusal("insufficientFunds").code) {
       throw sdkRefusal("insufficientFunds", error.message);
     }

@@ -40,7 +40,7 @@ const others = Array.from({ length: 6 }, (_, index) => testKey(`other ${index}`)
 const recordedNs = 1_794_731_035_615_665_784n;
 const entries = new Map(Object.entries({ ...bankModule.messages, ...providerModule.messages }));
 
-test("every transaction that a real node refused is refused with the same code, codespace and words", () => {
+test("every transaction that a real node rejected is rejected with the same code, codespace and words", () => {
   for (const { label, tx, answer } of readJsonRecording<Refused[]>("chain/refused.json")) {
     if (label === "the same bytes again") continue; // The pool's answer, not the application's.
     const chain = recordedChain();

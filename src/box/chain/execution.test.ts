@@ -70,7 +70,7 @@ test("garbage in a block is answered, and the block goes on", () => {
   assert.equal(txResults[2]?.code, 0);
 });
 
-test("a transaction that is not written as it must be is refused before anything is looked at", () => {
+test("a transaction that is not written as it must be is rejected before anything is looked at", () => {
   const chain = createTestApp(keys);
   const tx = Buffer.from(chain.sign(alice, [sendMessage(alice.address, bob.address, 1)]));
   const raw = TxRaw.decode(tx);
@@ -98,7 +98,7 @@ test("a field of the body that may be ignored is ignored, but it is signed", () 
   assertRefused(chain.app.checkTx(rawWithBody(raw, [0x80, 0x40, 1])), 4, /signature verification failed/);
 });
 
-test("messages and extensions that the chain does not know are refused", () => {
+test("messages and extensions that the chain does not know are rejected", () => {
   const chain = createTestApp(keys);
   const unknown = { typeUrl: "/akash.nothing.v1.MsgNothing", value: new Uint8Array() };
   assertRefused(chain.app.checkTx(chain.sign(alice, [unknown])), 2, /^unable to resolve type URL \/akash.nothing/);
@@ -107,7 +107,7 @@ test("messages and extensions that the chain does not know are refused", () => {
   assertRefused(chain.app.checkTx(extended), 2, /^unable to resolve type URL \/akash.nothing/);
 });
 
-test("an address that is none is refused where it stands", () => {
+test("an address that is none is rejected where it stands", () => {
   const chain = createTestApp(keys);
   assertRefused(
     chain.app.checkTx(chain.sign(alice, [sendMessage("akash1nobody", bob.address, 1)])),
@@ -221,7 +221,7 @@ test("the same blocks give the same hashes, and one transaction more gives other
   assert.equal(new Set([...first, ...replay("other")]).size, 7);
 });
 
-test("a fault of ours is not mistaken for a refusal, and the block leaves no trace", () => {
+test("a fault of ours is not mistaken for a rejection, and the block leaves no trace", () => {
   const faulty: Module = {
     messages: {
       "/test.MsgFault": {
@@ -254,14 +254,14 @@ test("what a module does at the end of a block is marked as such", () => {
   );
 });
 
-test("a query that nobody answers is refused as a real node does", () => {
+test("a query that nobody answers is rejected as a real node does", () => {
   const { app } = createTestApp(keys);
   const { code, codespace, log, height } = app.query("/akash.oracle.v1.Query/Params", new Uint8Array());
   assert.deepEqual([code, codespace, log, height], [6, "sdk", "unknown query path: unknown request", 0n]);
   assert.ok(app.queryPaths.includes("/cosmos.tx.v1beta1.Service/Simulate"));
 });
 
-test("a query whose bytes are no request is refused", () => {
+test("a query whose bytes are no request is rejected", () => {
   const { app } = createTestApp(keys);
   const { code, codespace } = app.query("/cosmos.auth.v1beta1.Query/Account", Buffer.from("no protobuf"));
   assert.deepEqual([code, codespace], [18, "sdk"]);

@@ -57,7 +57,7 @@ function decode(bytes: Uint8Array, mode: Mode, rules: Rules): Transaction {
   }
 }
 
-/** What the messages say by themselves; a refusal here costs nothing. */
+/** What the messages say by themselves; a rejection here costs nothing. */
 function checkMessages(messages: readonly TxMessage[]): void {
   if (messages.length === 0) throw sdkRefusal("invalidRequest", "must contain at least one message");
   for (const { entry, value } of messages) entry.validate?.(value);
@@ -97,7 +97,7 @@ function messageEvent({ typeUrl, signers }: TxMessage): AbciEvent {
   return plainEvent("message", { action: typeUrl, sender: signers[0] ?? "", module: typeUrl.split(".")[1] ?? "" });
 }
 
-/** A value that our own parsers refuse is the sender's fault; anything else is ours and must be seen. */
+/** A value that our own parsers reject is the sender's fault; anything else is ours and must be seen. */
 function refusalOf(error: unknown): ChainRefusal {
   if (error instanceof ChainRefusal) return error;
   if (error instanceof ProviderError) return new Panic(error.message);

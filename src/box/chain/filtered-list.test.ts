@@ -249,7 +249,7 @@ test("some may be skipped if the state is given", () => {
   );
 });
 
-test("a state that is none, and a key that was tampered with, are refused", () => {
+test("a state that is none, and a key that was tampered with, are rejected", () => {
   assert.equal(
     outcomeOf(() => asks.Orders(stage, { filters: { state: "lost" } })),
     "sdk:18",

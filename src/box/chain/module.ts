@@ -17,7 +17,7 @@ export interface Context extends BlockPoint {
   emit(event: AbciEvent): void;
 }
 
-/** Whatever the chain refuses, with the code and codespace that clients know it by. */
+/** Whatever the chain rejects, with the code and codespace that clients know it by. */
 export class ChainRefusal extends Error {
   override readonly name = "ChainRefusal";
   readonly codespace: string;

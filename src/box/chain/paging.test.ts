@@ -45,7 +45,7 @@ test("keys travel without the prefix that they share", () => {
   assert.deepEqual(paginate(table, PageRequest.fromPartial({ key }), { prefix: "b/" }).items, ["b/3"]);
 });
 
-test("an offset and a key together are refused", () => {
+test("an offset and a key together are rejected", () => {
   const request = PageRequest.fromPartial({ offset: 1, key: Buffer.from("a") });
   assert.throws(() => paginate(tableOf(letters(3)), request), /either offset or key is expected, got both/);
 });

@@ -1,4 +1,4 @@
-/** Refusals by the codes and words that clients match on: how a module names its own, and those of the SDK itself. */
+/** Rejections by the codes and words that clients match on: how a module names its own, and those of the SDK itself. */
 import { type Address, findAddress, parseAddress } from "../../market/address.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { ChainRefusal } from "./module.ts";
@@ -70,7 +70,7 @@ export function askedAddress(text: string): Address {
   return checkedAddress(text, (reason) => invalidArgument(`invalid address: ${reason}`));
 }
 
-/** An address that someone wrote into a message or a query, or the refusal that fits the place. */
+/** An address that someone wrote into a message or a query, or the rejection that fits the place. */
 export function checkedAddress(text: string, refuse: (reason: string) => ChainRefusal): Address {
   try {
     return parseAddress(text);

@@ -36,7 +36,7 @@ export interface SimulatedCluster {
   readonly counts: {
     /** Watches that are open. */
     readonly watching: number;
-    /** Requests so far, refused ones too. */
+    /** Requests so far, rejected ones too. */
     readonly requests: number;
   };
   close(): Promise<void>;

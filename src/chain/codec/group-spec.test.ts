@@ -35,7 +35,7 @@ test("a group read from its wire form is the group that was written", () => {
   }
 });
 
-test("whatever a tenant may put on chain can be read: the rules refuse it, not the mirror", () => {
+test("whatever a tenant may put on chain can be read: the rules reject it, not the mirror", () => {
   const wire = WireGroupSpec.fromPartial({
     resources: [
       { resource: { cpu: { units: { val: Buffer.from("-5") } }, endpoints: [{ kind: 77 as never }] }, count: 0 },

@@ -29,7 +29,7 @@ export function createGapJudge(pool: Pick<Pool, "nodes" | "probe">, clock: Clock
   }
 
   return {
-    /** The gap beginning at this height, or undefined while it is too early. `has` asks nodes for a block after a refusal. */
+    /** The gap beginning at this height, or undefined while it is too early. `has` asks nodes for a block after a rejection. */
     async judge(
       height: bigint,
       failure: ProviderError,

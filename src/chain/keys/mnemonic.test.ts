@@ -88,7 +88,7 @@ test("words in the wrong order → found by the checksum", () => {
   assert.match(advice, /changed places/);
 });
 
-test("every single slip in a real mnemonic is found, and no refusal repeats two of its words", () => {
+test("every single slip in a real mnemonic is found, and no rejection repeats two of its words", () => {
   const change = fc.record({
     at: fc.nat(11),
     letter: fc.constantFrom(..."abcdefghijklmnopqrstuvwxyz"),

@@ -40,7 +40,7 @@ test("a key file is used even where a keyring is set, and --from then is the add
   assert.equal(opened.signer.address, known.otherAddress);
 });
 
-test("a keyring that needs a desktop is refused with what to do instead", async () => {
+test("a keyring that needs a desktop is rejected with what to do instead", async () => {
   for (const backend of ["os", "kwallet", "pass", "keyctl", "memory", "constructor"]) {
     await assert.rejects(openKey({ ...keyring, keyringBackend: backend, from: "provider" }, deaf), {
       code: "AKP_KEYRING_BACKEND_UNSUPPORTED",

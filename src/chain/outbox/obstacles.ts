@@ -62,7 +62,7 @@ export function createStall(clock: Clock, log: Log) {
   };
 }
 
-/** What a refused broadcast means for all that wait; undefined when it concerns that one transaction alone. */
+/** What a rejected broadcast means for all that wait; undefined when it concerns that one transaction alone. */
 export function stallOf(refusal: TxRefusal, address: string, fee: string): ProviderError | undefined {
   if (refusal.codespace === rpcCodespace) return undefined;
   const reason = refusal.log;

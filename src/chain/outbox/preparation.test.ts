@@ -44,7 +44,7 @@ test("after a halt of the chain timeouts reckon with our clock, so that the next
   assert.equal(timeouts.next({ height: 1n, timeNs: ns(startMs) }, nowMs), ns(nowMs + outboxTimeoutMs));
 });
 
-test("a chain whose time went back gets no timeout timestamp that it would refuse", () => {
+test("a chain whose time went back gets no timeout timestamp that it would reject", () => {
   const timeouts = createTimeouts(ns(startMs));
   const head = { height: 1n, timeNs: ns(startMs - 3_600_000) };
   assert.equal(timeouts.next(head, startMs), undefined);

@@ -28,7 +28,7 @@ export const outboxTxBytes = 480_000;
 export const outboxTimeoutMs = minute;
 /** The same for transactions with a sequence, in blocks. */
 export const outboxTimeoutBlocks = 10;
-/** The chain refuses timeouts more than ten minutes ahead of its own time; a minute less for nodes that lag. */
+/** The chain rejects timeouts more than ten minutes ahead of its own time; a minute less for nodes that lag. */
 const outboxTimeoutAheadMs = 9 * minute;
 
 /** Unordered where the chain takes it: such transactions need no turn and are all under way at once. */

@@ -31,7 +31,7 @@ for (const [log, kind] of logs) {
   test(`${JSON.stringify(log.slice(0, 60))} is read as ${kind}`, () => assert.equal(causeOf(log).kind, kind));
 }
 
-test("the real node's refusals are read for what they are", () => {
+test("the real node's rejections are read for what they are", () => {
   const recorded = readJsonRecording<{ label: string; answer: { code: number; log?: string } }[]>("chain/refused.json");
   const kinds = recorded.flatMap(({ label, answer }) => (answer.log ? [[label, causeOf(answer.log).kind]] : []));
   assert.deepEqual(Object.fromEntries(kinds), {

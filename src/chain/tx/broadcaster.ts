@@ -88,7 +88,7 @@ export async function eachApart<T>(items: Iterable<T>, work: (item: T) => Promis
 
 // What the chain's errors mean for the messages of a transaction.
 
-/** Why a transaction was refused, as far as it matters for what to do next. */
+/** Why a transaction was rejected, as far as it matters for what to do next. */
 type Cause =
   /** This message, and it alone, cannot be done. */
   | { readonly kind: "message"; readonly index: number }

@@ -97,7 +97,7 @@ function readCost(kind: Costly, message: PackedMessage): Coin[] {
   return amount ? [coin(amount)] : [];
 }
 
-/** An amount that is none is the chain's to refuse; nothing is known of what it would cost. */
+/** An amount that is none is the chain's to reject; nothing is known of what it would cost. */
 function coin({ denom, amount }: { readonly denom: string; readonly amount: string }): Coin {
   return { denom, amount: /^\d+$/.test(amount) ? BigInt(amount) : 0n };
 }

@@ -104,7 +104,7 @@ test("an eviction is reported while its successor starts", () => {
   assert.equal(brief(health({ pods: pods({}, { state: "unready" }, old) })), "1/2 unhealthy NotReady ×1");
 });
 
-test("a trouble is as old as it is, and a pull that is tried again does not forget why it failed", () => {
+test("a problem is as old as it is, and a pull that is tried again does not forget why it failed", () => {
   const error = (message: string) => pods({}, { state: "unready", trouble: { reason: "ImageError", message } });
   const first = health({ pods: error('image "x" cannot be pulled: there is no such image or tag') });
   const next = health({ pods: error('image "x" cannot be pulled'), nowMs: nowMs + 5_000 }, first);

@@ -1,6 +1,6 @@
 /**
  * Adds up how long leases are unhealthy by their tenants' fault, over all runs, and closes those that never work. Only
- * observed time counts. It is reset once the lease works for as long as the network's provider pauses between two checks,
+ * observed time counts. It is reset once the lease works for as long as the Go provider pauses between two checks,
  * by another manifest, and by every replica that comes to work: they start one by one.
  */
 import type { Journal } from "../../journal/journal.ts";
@@ -27,7 +27,7 @@ export function unhealthyLimitMs(options: MonitorOptions): number {
   return options.maxRetries === 0 ? Number.POSITIVE_INFINITY : options.maxRetries * steadyMs(options);
 }
 
-/** The average pause between two checks of the network's provider. */
+/** The average pause between two checks of the Go provider. */
 export function steadyMs({ retryPeriodMs, retryJitterMs }: MonitorOptions): number {
   return retryPeriodMs + retryJitterMs / 2;
 }

@@ -152,7 +152,7 @@ describe("what keeps a pod from being ready is told to its tenant", () => {
   }
 });
 
-test("a pod that merely starts has no trouble, and one that is ready or leaves none either", () => {
+test("a pod that merely starts has no problem, and one that is ready or leaves none either", () => {
   const ready = { status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } };
   const told = [
     waiting("ContainerCreating"),

@@ -163,7 +163,7 @@ async function applyLease(
   if (hostnames.trouble === undefined) hostnames.settle(id, hostsNeeded);
   if (isNew) states.note(key, { state: "deploying" });
   const isLeft = note?.version === "" && note.withdrawnAtMs === undefined;
-  // What the network's provider wrote is read by it again, should it come back, and by its version restarts every pod.
+  // What the Go provider wrote is read by it again, should it come back, and by its version restarts every pod.
   const isUntouched = isLeft && recorded?.version === "";
   const manifest = note && !isUntouched ? [manifestResource(workload, note, options)] : [];
   // The server looks for the role when it is asked to bind it, so a binding comes after, and cannot be tried before.

@@ -136,7 +136,7 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
 // timer: it reads what chain, journal and cluster say, and makes the smallest change between them.
 // runs, no manifest        nothing is made; the manifest service waits for it
 // runs, manifest           its objects are made, put back or taken away, step by step
-// runs, refused            what ran before goes on
+// runs, rejected            what ran before goes on
 // runs, withdrawn          its isolation stays, and its volumes
 // does not run             torn down, where the chain itself says that it is over
 // unknown                  nothing is touched, and the state says so

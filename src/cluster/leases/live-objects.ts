@@ -20,9 +20,9 @@ export interface LiveObject {
   readonly namespace: string | undefined;
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Made by us, or by the network's own provider before us. */
+  /** Made by us, or by the Go provider before us. */
   readonly isOurs: boolean;
-  /** The network's provider owns fields of it, so it has written since we last moved them to us. */
+  /** The Go provider owns fields of it, so it has written since we last moved them to us. */
   readonly isFromBefore: boolean;
   /** Of a workload. */
   readonly replicas: number | undefined;
@@ -96,7 +96,7 @@ export function watchLiveObjects(
   });
   const contents = new Map<Kind, WatchCache<LiveObject, "lease">>();
   for (const kind of contentKinds) {
-    // Of a service account that the network's provider shall not find, the other label is gone (`leftAccount`).
+    // Of a service account that the Go provider shall not find, the other label is gone (`leftAccount`).
     const labelSelector = kind === kinds.serviceAccount ? namespaceLabel : managedSelector;
     const cache = kube.watch<LiveObject, "lease">({
       ...{ kind, ...selection, labelSelector },

@@ -71,7 +71,7 @@ export function watchNetwork(
   }
 
   return {
-    /** The same object for as long as nothing changes. While there is trouble, it may lack facts. */
+    /** The same object for as long as nothing changes. While there is problem, it may lack facts. */
     policies(): PolicySettings {
       if (!isRead) look();
       return current;

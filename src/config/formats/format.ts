@@ -82,7 +82,7 @@ export function commaList<T>(format: TextFormat<T>, expects: string, least = 0):
   });
 }
 
-/** The market throws what it refuses; here a refusal is one of several that are told together. */
+/** The market throws what it rejects; here a rejection is one of several that are told together. */
 export function readAsMarket<T>(read: () => T): T | BadValue {
   try {
     return read();

@@ -1,4 +1,4 @@
-/** What each format of value takes and refuses. */
+/** What each format of value takes and rejects. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -25,20 +25,20 @@ test("times are read as Go reads them", () => {
   for (const [text, ms] of cases) assert.equal(parseDuration(text), ms, text);
 });
 
-test("a bare number is refused with the units it could have", () => {
+test("a bare number is rejected with the units it could have", () => {
   const fault = parseDuration("300");
   assert.ok(fault instanceof BadValue);
   assert.equal(fault.reason, "it has no unit");
   assert.match(fault.hint ?? "", /300s .* 300m .* 300h/);
 });
 
-test("days are refused with the same time in hours", () => {
+test("days are rejected with the same time in hours", () => {
   const fault = parseDuration("30d");
   assert.ok(fault instanceof BadValue);
   assert.equal(fault.hint, "Write 720h.");
 });
 
-test("what is not a time is refused", () => {
+test("what is not a time is rejected", () => {
   for (const text of [
     "",
     "m",

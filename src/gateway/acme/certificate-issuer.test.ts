@@ -150,7 +150,7 @@ test("what another authority issued is shown, and replaced at once", async (t) =
   assert.equal(authority.issued.size, 2, "once, and not again and again");
 });
 
-test("what the network's provider kept is shown and renewed", async (t) => {
+test("what the Go provider kept is shown and renewed", async (t) => {
   const { clock, dir, authority, start } = setUpIssuer(t);
   const [from, until] = [certificateTime(clock.now() - 30 * day), certificateTime(clock.now() + 60 * day)];
   const kept = makeCertificate({ name: "kept", host, from, until });

@@ -22,7 +22,7 @@ function setUp(t: TestContext) {
 
 const accountFolder = `accounts/acme.example_14000/${email}`;
 
-test("files have the names, forms and modes of the network's provider", (t) => {
+test("files have the names, forms and modes of the Go provider", (t) => {
   const { dir, open, file } = setUp(t);
   const storage = open();
   const { key } = storage.account();
@@ -54,7 +54,7 @@ test("files have the names, forms and modes of the network's provider", (t) => {
   assert.partialDeepStrictEqual(JSON.parse(read(`certificates/${host}.json`)), { domain: host, certUrl: url });
 });
 
-test("the account of the network's provider is used as it is, and registered anew where that is not known", (t) => {
+test("the account of the Go provider is used as it is, and registered anew where that is not known", (t) => {
   const { open, file } = setUp(t);
   const keyPath = file(`${accountFolder}/keys/${email}.key`);
   mkdirSync(dirname(keyPath), { recursive: true });

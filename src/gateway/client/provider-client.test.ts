@@ -176,7 +176,7 @@ test("TLS 1.2 server → rejected", async (t) => {
   assert.deepEqual(heard.names, []);
 });
 
-test("what a provider says to a refusal is shown after the words that the network's CLI has for it", async (t) => {
+test("what a provider says to a rejection is shown after the words that the network's CLI has for it", async (t) => {
   const { url } = await serve(t, { cert: shown.certificate, key: shown.key }, (_, response) => {
     response.writeHead(422).end("manifest version validation failed\n\u001b[2J");
   });

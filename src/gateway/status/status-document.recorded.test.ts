@@ -1,4 +1,4 @@
-/** What the network's provider showed, shown by ours of the same things: the same bytes. */
+/** What the Go provider showed, shown by ours of the same things: the same bytes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readJsonRecording } from "../../../test/recordings.ts";

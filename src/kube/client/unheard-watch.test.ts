@@ -10,7 +10,7 @@ import { kinds } from "../kinds.ts";
 import { kubeEventBytes } from "./list-watch.ts";
 import type { Transport } from "./transport.ts";
 
-/** A watch of secrets whose every stream is such a body, until it is mended. */
+/** A watch of secrets whose every stream is such a body, until it is fixed. */
 async function stage(owner: Owner, body: () => Readable) {
   const clock = createVirtualClock();
   const cluster = simulateKube(owner, { clock });

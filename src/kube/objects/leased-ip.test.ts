@@ -7,7 +7,7 @@ const { owner } = sampleLease;
 
 test("an address is shared by the name that its owner gives it; an odd or long name is hashed", () => {
   assert.equal(sharingKey(owner, "blue"), `${owner}-ip-blue`);
-  // As the network's provider was seen to do.
+  // As the Go provider was seen to do.
   assert.equal(sharingKey(owner, "my_ip"), `${owner}-ip-m9fo0a1emsme20vtunjnvqbp`);
   const long = sharingKey(owner, "a".repeat(200));
   assert.equal(long.length, `${owner}-ip-`.length + 24);

@@ -6,7 +6,7 @@ import { providerHost, providerHostName, readProviderHost } from "./provider-hos
 const inCluster = { manifestNamespace: "lease" };
 const objectName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
-test("a host is the name of its object, as the network's provider has it, or another owner could be given the same host", () => {
+test("a host is the name of its object, as the Go provider has it, or another owner could be given the same host", () => {
   const lookalike = "hashed-potatoes.com";
   for (const host of ["example.com", "web-1.example.com", "localhost", "hashed.example.com", lookalike]) {
     assert.equal(providerHostName(host), host);

@@ -38,7 +38,7 @@ test("a lease that is rebuilt from its resource has the same objects, whatever t
   );
 });
 
-test("what the network's provider kept of a manifest gives the same objects as the manifest", () => {
+test("what the Go provider kept of a manifest gives the same objects as the manifest", () => {
   let count = 0;
   for (const { from, workload, objects } of recordedLeases()) {
     const resource = objects.find(({ kind }) => kind === "Manifest");

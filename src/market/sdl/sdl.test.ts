@@ -344,7 +344,7 @@ const refused: [string, Record<string, unknown>, RegExp][] = [
 ];
 
 for (const [what, changes, reason] of refused) {
-  test(`${what} is refused`, () => {
+  test(`${what} is rejected`, () => {
     assert.throws(() => readSdl(sdlWith(changes), "deploy.yaml"), { code: "AKP_SDL_REFUSED", message: reason });
   });
 }

@@ -52,7 +52,7 @@ export interface HostState {
   readonly namespace: string;
   readonly service: string;
   readonly externalPort: number;
-  /** Served: it has a route. Waiting: something else has to come first. Refused: it is rejected and gets none. */
+  /** Served: it has a route. Waiting: something else has to come first. Rejected: it is rejected and gets none. */
   readonly state: "served" | "waiting" | "refused";
   readonly health: "healthy" | "unhealthy" | "unknown";
   /** What the controller reports of its route; "none" without a route. */

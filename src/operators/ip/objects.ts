@@ -35,7 +35,7 @@ export interface DeclaredPort {
   readonly rejection: string | undefined;
 }
 
-/** Of the two labels either will do: the network's provider writes the first alone, and the seeds know the second. */
+/** Of the two labels either will do: the Go provider writes the first alone, and the seeds know the second. */
 const managedLabels = ["akash.network", "akash.network/managed"];
 const mostPort = 65_535;
 

@@ -23,7 +23,7 @@ export const manifestErrors = {
     message: "manifest rejected: {reason}",
     advice: "This provider does not run it as it is. Change it or choose another provider.",
   }),
-  // Consoles know this one by its words and the status of the network's own provider.
+  // Consoles know this one by its words and the status of the Go provider.
   AKP_MANIFEST_HOST_REFUSED: entry(422, "FAILED_PRECONDITION", {
     message: "{reason}",
     advice: "Choose another host name, or ask whoever holds it to give it up.",

@@ -6,7 +6,7 @@ import { createBlockStore } from "./block-store.ts";
 import { makeBlock } from "./blocks.ts";
 import { createValidator } from "./validator.ts";
 
-test("only the newest blocks are kept, and the others are refused with the lowest height", async (t) => {
+test("only the newest blocks are kept, and the others are rejected with the lowest height", async (t) => {
   const node = await startNode(t, { keepBlocks: 3 });
   for (let made = 0; made < 5; made++) node.step();
   const { sync_info } = await node.call("status");

@@ -33,7 +33,7 @@ export interface BlockStore {
   add(block: Block): void;
   /** From now on the block's transactions are found, unless the block is gone already. */
   index(block: Block): void;
-  /** The block at this height, the latest when none is named; refuses as CometBFT does when it is not here. */
+  /** The block at this height, the latest when none is named; rejects as CometBFT does when it is not here. */
   need(height?: bigint): Block;
   /** Checks a height that may also be that of the block to come, and names it when it was left out. */
   needHeight(height: bigint | undefined, most: bigint): bigint;

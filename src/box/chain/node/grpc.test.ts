@@ -36,7 +36,7 @@ test("a query is answered with the application's bytes, OK in the trailers and t
   assert.equal((await call("/test.Query/Echo")).message.length, 0);
 });
 
-test("refusals become the status they were, with their words", async (t) => {
+test("rejections become the status they were, with their words", async (t) => {
   const node = await startNode(t);
   const { call } = openGrpcClient(t, node.grpcUrl);
   const missing = await call("/test.Query/Missing");
@@ -53,7 +53,7 @@ test("refusals become the status they were, with their words", async (t) => {
   assert.deepEqual([method.status, method.headers["grpc-message"]], [12, words]);
 });
 
-test("a height whose state is not kept is refused, and so is one that is none", async (t) => {
+test("a height whose state is not kept is rejected, and so is one that is none", async (t) => {
   const node = await startNode(t);
   node.step();
   node.step();
@@ -66,9 +66,9 @@ test("a height whose state is not kept is refused, and so is one that is none", 
   assert.equal(await at("two"), 3);
 });
 
-test("what is not a call is refused, and the connection goes on", async (t) => {
+test("what is not a call is rejected, and the connection goes on", async (t) => {
   const node = await startNode(t);
-  // Node's client otherwise refuses to hear an answer while it still has so much to send.
+  // Node's client otherwise rejects to hear an answer while it still has so much to send.
   const { send, call } = openGrpcClient(t, node.grpcUrl, { maxSessionMemory: 64 });
   const path = "/test.Query/Echo";
   assert.equal((await send(path, frame(words("x")), { ":method": "PUT" })).headers[":status"], 405);
@@ -82,7 +82,7 @@ test("what is not a call is refused, and the connection goes on", async (t) => {
   assert.equal((await call(path, Buffer.alloc(chainGrpcRequestBytes))).status, 0);
 });
 
-test("refused calls leave room for others on their connection", async (t) => {
+test("rejected calls leave room for others on their connection", async (t) => {
   const node = await startNode(t);
   const { send, call } = openGrpcClient(t, node.grpcUrl);
   for (let calls = 0; calls < 2 * chainGrpcStreams; calls++) {

@@ -95,7 +95,7 @@ test("in a URI text is quoted, numbers may be bare, and bytes are hex or quoted 
   }
 });
 
-test("a method that refuses is an internal error with its words, over HTTP with status 200, by URI with 500", async () => {
+test("a method that rejects is an internal error with its words, over HTTP with status 200, by URI with 500", async () => {
   const error = { code: -32603, message: "Internal error", data: "not today" };
   assert.deepEqual(await ask({ id: 1, method: "refuse" }), { status: 200, answer: { jsonrpc: "2.0", id: 1, error } });
   assert.deepEqual(await uri("refuse"), { status: 500, answer: { jsonrpc: "2.0", id: -1, error } });
@@ -139,7 +139,7 @@ test("a batch is answered in its order, without its notifications; a batch of on
   assert.deepEqual(await ask({ method: "late" }), { status: 200, answer: undefined });
 });
 
-test("a batch of more than ten is refused as a whole", async () => {
+test("a batch of more than ten is rejected as a whole", async () => {
   const { answer } = await ask(Array.from({ length: 11 }, (_, id) => ({ id, method: "late" })));
   assert.equal(answer.error.code, -32600);
   assert.equal(answer.error.data, "batch request exceeds maximum (10) allowed number of requests");

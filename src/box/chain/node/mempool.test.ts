@@ -24,7 +24,7 @@ test("transactions go into the block in the order they came", () => {
   assert.equal(mempool.bytes, "onetwothree".length);
 });
 
-test("what the application refuses does not wait, and may be sent again", () => {
+test("what the application rejects does not wait, and may be sent again", () => {
   const mempool = createMempool(createFakeApp());
   assert.equal(mempool.take(tx("bad one")).code, 5);
   assert.equal(mempool.take(tx("bad one")).code, 5);
@@ -60,7 +60,7 @@ test("the cache forgets what was seen longest ago", () => {
   assert.throws(() => mempool.take(tx("three")), /cache/);
 });
 
-test("a full pool refuses more, by number and by bytes, and has room again after a block", () => {
+test("a full pool rejects more, by number and by bytes, and has room again after a block", () => {
   const app = createFakeApp();
   const byNumber = createMempool(app, { ...mempoolBounds, txs: 2 });
   for (const words of ["one", "two"]) byNumber.take(tx(words));
@@ -74,7 +74,7 @@ test("a full pool refuses more, by number and by bytes, and has room again after
   assert.throws(() => byBytes.take(tx("two")), /mempool is full/);
 });
 
-test("a transaction beyond the size limit is refused unseen", () => {
+test("a transaction beyond the size limit is rejected unseen", () => {
   const app = createFakeApp();
   const mempool = createMempool(app, { ...mempoolBounds, txBytes: 3 });
   assert.throws(() => mempool.take(tx("four")), /^NodeRefusal: Tx too large\. Max size is 3, but got 4$/);

@@ -18,7 +18,7 @@ export interface MempoolBounds {
 }
 
 export interface Mempool {
-  /** Asks the application; what it accepts waits for a block. Refuses what is known, too large or one too many. */
+  /** Asks the application; what it accepts waits for a block. Rejects what is known, too large or one too many. */
   take(tx: Uint8Array): TxResult;
   /** What fits into the next block, oldest first. */
   nextBlock(): Uint8Array[];
@@ -83,7 +83,7 @@ export function createMempool(app: Pick<App, "checkTx">, bounds: MempoolBounds =
       // It came as a piece of a large buffer, and blocks and state keep pieces of it: each would keep all of the buffer.
       const tx = new Uint8Array(sent);
       const result = app.checkTx(tx);
-      // What is refused today may be good tomorrow, so only what was taken counts as seen.
+      // What is rejected today may be good tomorrow, so only what was taken counts as seen.
       if (result.code !== 0) return result;
       remember(hash);
       if (!waiting.has(hash)) bytes += tx.length;

@@ -110,7 +110,7 @@ test("a file of something else is neither taken for a chain nor changed", (t) =>
   assert.equal(readFileSync(path, "utf8"), "Dear reader, this is not a chain.");
 });
 
-test("the file of another chain is refused", (t) => {
+test("the file of another chain is rejected", (t) => {
   const path = join(temporaryFolder(t), "chain");
   openChainFile(path, origin).close();
   for (const other of [

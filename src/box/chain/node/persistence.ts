@@ -193,7 +193,7 @@ function damaged(path: string, reason: string): ProviderError {
   return new ProviderError("AKP_CHAIN_FILE_DAMAGED", { path, reason });
 }
 
-/** What the operating system refuses, in our words. */
+/** What the operating system rejects, in our words. */
 function attempt<T>(path: string, work: () => T): T {
   try {
     return work();

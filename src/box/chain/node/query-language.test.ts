@@ -47,7 +47,7 @@ test("two queries that differ in spacing are one", () => {
   assert.equal(parseQuery("a.b='x'  AND c>5").text, parseQuery("a.b = 'x' AND c > 5").text);
 });
 
-test("what is not a query is refused with the place where it stopped making sense", () => {
+test("what is not a query is rejected with the place where it stopped making sense", () => {
   for (const wrong of [
     "",
     "AND",
@@ -67,7 +67,7 @@ test("what is not a query is refused with the place where it stopped making sens
   }
 });
 
-test("any text is either a query or refused as one", () => {
+test("any text is either a query or rejected as one", () => {
   const piece = fc.oneof(
     fc.constantFrom("AND", "a.b", "'x'", "5", "5.5", "=", ">=", "CONTAINS", "EXISTS"),
     fc.string(),

@@ -4,7 +4,7 @@ import type { App, QueryResult } from "../abci.ts";
 import { ChainRefusal } from "../module.ts";
 import { sdkRefusal } from "../refusals.ts";
 
-/** Answers a gRPC request, given its protobuf bytes; refuses with a ChainRefusal. */
+/** Answers a gRPC request, given its protobuf bytes; rejects with a ChainRefusal. */
 export type NodeService = (request: Uint8Array) => Uint8Array;
 
 export interface QueryRouter {

@@ -50,7 +50,7 @@ test("a WebSocket is offered at its path only, and nothing hangs on the others",
   plain.destroy();
 });
 
-test("a body beyond the limit is refused before it is read to its end", async (t) => {
+test("a body beyond the limit is rejected before it is read to its end", async (t) => {
   const node = await startNode(t);
   for (const size of [chainRequestBytes + 1, 10 * chainRequestBytes]) {
     const { status, text } = await node.post(" ".repeat(size));
@@ -71,7 +71,7 @@ test("a client that hangs up in the middle of a request disturbs nobody", async 
   assert.deepEqual(await node.call("health"), {});
 });
 
-test("a query goes through to the application, and its refusals come back with code and codespace", async (t) => {
+test("a query goes through to the application, and its rejections come back with code and codespace", async (t) => {
   const node = await startNode(t);
   node.step();
   node.step();
@@ -142,7 +142,7 @@ test("broadcast_tx_commit answers when the block is made, with the result of the
   assert.match(hash, /^[\dA-F]{64}$/);
 });
 
-test("broadcast_tx_commit answers at once when the transaction is refused or known", async (t) => {
+test("broadcast_tx_commit answers at once when the transaction is rejected or known", async (t) => {
   const node = await startNode(t);
   const refused = await node.call("broadcast_tx_commit", { tx: wordsBase64("bad one") });
   assert.equal(refused.check_tx.code, 5);

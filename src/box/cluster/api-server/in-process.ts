@@ -15,7 +15,7 @@ export interface ApiServer {
   create(kind: Kind, object: KubeObject, manager?: string): KubeObject;
   /**
    * Replaces everything but the status; the generation grows when the spec changed. An object that carries a
-   * resourceVersion is refused with AKP_KUBE_CONFLICT when it is not the live one.
+   * resourceVersion is rejected with AKP_KUBE_CONFLICT when it is not the live one.
    */
   update(kind: Kind, object: KubeObject, manager?: string): KubeObject;
   /** Replaces the status alone. */
@@ -41,7 +41,7 @@ const controllers = "kube-controller-manager";
 export function createPartsServer(server: Server): ApiServer {
   const { store, served } = server;
 
-  /** What is refused here is thrown as it would be from a client. */
+  /** What is rejected here is thrown as it would be from a client. */
   function told<T>(verb: string, resource: string, work: () => T): T {
     try {
       return work();

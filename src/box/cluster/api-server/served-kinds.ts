@@ -51,7 +51,7 @@ const withGeneration = new Set([
   "customresourcedefinitions.apiextensions.k8s.io",
 ]);
 
-/** The kind as it is served, or the refusal of a server that does not know it. */
+/** The kind as it is served, or the rejection of a server that does not know it. */
 export function servedOf(served: ServedKinds, kind: Kind): Served {
   const found = served.of(kind);
   if (!found) throw noSuchResource();

@@ -13,12 +13,12 @@ import { createServedKinds, type Served, type ServedKinds, servedOf } from "./se
 import { createStore, type Store } from "./store.ts";
 import { createWrites, type Writes } from "./writes.ts";
 
-/** Throws Refused where it refuses. */
+/** Throws Rejected where it rejects. */
 export interface Server extends Writes {
   readonly store: Store;
   readonly served: ServedKinds;
   delete(served: Served, at: ObjectAt, options: DeleteOptions): Deleted;
-  /** The same ways to write, which refuse the same and change nothing. */
+  /** The same ways to write, which reject the same and change nothing. */
   readonly dry: DryServer;
   /** As it was so many versions ago, with the kinds that were defined then. */
   goBack(versions: number): void;

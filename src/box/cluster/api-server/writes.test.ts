@@ -56,7 +56,7 @@ function stage() {
   return (manager: string, wish: KubeObject) => server.apply(deployments, wish, { manager, force: true });
 }
 
-/** A container whose image was let go by its owner while somebody else still wants the container is refused. */
+/** A container whose image was let go by its owner while somebody else still wants the container is rejected. */
 function appliedOrRefused(apply: ReturnType<typeof stage>, manager: string, wish: KubeObject): KubeObject | undefined {
   try {
     return apply(manager, wish);

@@ -10,7 +10,7 @@ import type { Pool } from "../pool.ts";
 import { readHeight, reading } from "../rpc-call.ts";
 import { notYet } from "../rpc-node.ts";
 
-/** Entries of a page: what the network's own provider asks for. */
+/** Entries of a page: what the Go provider asks for. */
 const rpcPageEntries = 1_000;
 /** Pages of a list: a million entries is a hundred times of what the network holds. */
 const rpcPages = 1_000;

@@ -21,7 +21,7 @@ export const oraclePriceQueries: readonly Query<string, OracleAnswer>[] = ["v2",
   path: `/akash.oracle.${version}.Query/AggregatedPrice`,
   encode: (denom) => queryAggregatedPriceRequest.encode({ denom }),
   decode: readAnswer,
-  // A chain without this version is no node in trouble.
+  // A chain without this version is no node failing.
   refusal: unknownPath,
 }));
 
@@ -58,7 +58,7 @@ export function createOraclePrice(pool: Pool): Queries["oraclePrice"] {
   };
 }
 
-/** What the chain itself said, where it is one of the two things that we understand; all else is trouble of a node. */
+/** What the chain itself said, where it is one of the two things that we understand; all else is problem of a node. */
 function refusalIn(thrown: unknown): string {
   if (!ProviderError.is(thrown, "AKP_CHAIN_QUERY_REFUSED")) throw thrown;
   const { codespace, reason } = thrown.details;

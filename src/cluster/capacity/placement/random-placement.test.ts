@@ -277,7 +277,7 @@ function randomPlan(random: Random, count: number, gpuShare: number): Plan {
   };
 }
 
-/** What a unit may get: the names and memories of its cards, as sets of what stands in `models`. */
+/** What a unit may get: the names and memories of its GPUs, as sets of what stands in `models`. */
 function choicesOf(plan: Plan): (readonly string[])[] {
   if (plan.gpus === 0) return [[]];
   return ["a100", "h100"].flatMap((name) => {
@@ -310,7 +310,7 @@ function holds(node: NodeRoom, placed: readonly Placed[]): boolean {
     node.gpuCounts.map(({ gpu: card, count }) => [`${card.model}/${card.memoryGi}`, Number(count)]),
   );
   const here = (choice: readonly string[]) => choice.filter((card) => there.has(card));
-  // Whoever may have got one of the cards that I count on is reckoned to have got it.
+  // Whoever may have got one of the GPUs that I count on is reckoned to have got it.
   return withGpus.every(({ choice }) => {
     const mine = here(choice);
     const mayBeGone = withGpus

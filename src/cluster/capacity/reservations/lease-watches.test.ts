@@ -74,7 +74,7 @@ interface RecordedWorkload extends KubeObject {
   readonly spec: { readonly template?: Omit<KubeObject, "metadata"> & { readonly metadata: { labels: object } } };
 }
 
-test("the pods that the network's provider makes carry the label, and ask for exactly what is set aside for their unit", () => {
+test("the pods that the Go provider makes carry the label, and ask for exactly what is set aside for their unit", () => {
   const paths = listRecordings("objects");
   let seen = 0;
   for (const path of paths.filter((each) => each.endsWith("/groups.json"))) {

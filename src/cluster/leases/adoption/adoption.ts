@@ -1,5 +1,5 @@
 /**
- * What the network's provider made of a lease before us becomes ours: the fields that it owns are moved to us, so that what
+ * What the Go provider made of a lease before us becomes ours: the fields that it owns are moved to us, so that what
  * we do not want of them can go. Workloads, its and ours, are kept as they live until their tenant changes them.
  */
 import { groupIn } from "../../../journal/manifests.ts";
@@ -89,7 +89,7 @@ export function createAdoption({ kube, live, options }: Pick<LeaseDeps, "kube" |
     return { made, unplaced: unplaced.sort(), moved: moving.length + (namespace?.isFromBefore ? 1 : 0) };
   }
 
-  /** Its version of before says nothing of what the network's provider wrote since. */
+  /** Its version of before says nothing of what the Go provider wrote since. */
   async function takeManifest(name: string, signal: AbortSignal): Promise<void> {
     const resource = live.manifest(name);
     if (!resource || !goProviderEntry(resource.metadata)) return;
@@ -163,7 +163,7 @@ function sortObjects(lease: ObservedLease, wanted: readonly DesiredObject[], liv
   const made = new Map<string, MadeAs>();
   const unplaced: string[] = [];
   const moving: LiveObject[] = [];
-  /** Without our label: an earlier version of ours did not write it, or wrote one that the network's provider removed. */
+  /** Without our label: an earlier version of ours did not write it, or wrote one that the Go provider removed. */
   const unmarked: LiveObject[] = [];
   for (const object of live.contents(lease.name)) {
     if (object.deletingSinceMs !== undefined || object.labels[namespaceLabel] !== lease.name) continue;
@@ -210,7 +210,7 @@ function marksOf({ metadata: { labels = {} } }: KubeObject, digest: string | und
   ];
 }
 
-/** By it the network's provider says of which version of the Manifest resource it made an object. */
+/** By it the Go provider says of which version of the Manifest resource it made an object. */
 const networksVersion = "akash.network/manifest.resource.version";
 
 function labelPath(label: string): string {

@@ -111,7 +111,7 @@ function isIn(desired: unknown, live: unknown): boolean {
 /** A namespace's own name, which the server puts back at once. */
 const givenLabel = "kubernetes.io/metadata.name";
 
-/** Labels and annotations that were the network's provider's, and that we do not want. */
+/** Labels and annotations that were the Go provider's, and that we do not want. */
 function removed(wanted: KubeObject["metadata"] | object, live: KubeObject, fieldManager: string): string[] {
   const own = live.metadata.managedFields?.find((entry) => isAppliedBy(entry, fieldManager));
   const owned = fieldsOf(own?.fieldsV1?.["f:metadata"]);

@@ -23,7 +23,7 @@ function pod(nodeName: string | undefined, cpu: string, phase = "Running"): Kube
   };
 }
 
-/** With a card and a volume, of which nothing is known here. */
+/** With a GPU and a volume, of which nothing is known here. */
 function units(cpu: number, count: number): readonly ResourceUnit[] {
   const storage = [{ size: "1Gi" }, { name: "data", size: "1Gi", attributes: { persistent: true, class: "beta3" } }];
   const gpu = { units: 1, attributes: { vendor: { nvidia: [{ model: "h100" }] } } };
@@ -60,7 +60,7 @@ test("nodes that take no pods have no room", () => {
   );
 });
 
-test("what one lease takes another does not have, whatever cards and volumes they want", () => {
+test("what one lease takes another does not have, whatever GPUs and volumes they want", () => {
   const room = freeRoom([node("a"), node("b")], [pod("a", "1")]);
   assert.equal(takeRoom(room, units(3, 2), noOvercommit), undefined);
   assert.match(takeRoom(room, units(2, 1), noOvercommit) ?? "", /no node has 2 of cpu free/);

@@ -1,4 +1,4 @@
-/** What workloads are declared to want, held against the resources that the network's own provider made for the same manifests. */
+/** What workloads are declared to want, held against the resources that the Go provider made for the same manifests. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { recordedLeases } from "../../../../test/recorded-leases.ts";

@@ -39,7 +39,7 @@ interface Holder {
 interface Withheld<Wanted> {
   readonly wanted: Wanted;
   readonly reason: string;
-  /** Another lease of the same owner has it, as after a move: nothing that an operator could mend. */
+  /** Another lease of the same owner has it, as after a move: nothing that an operator could fix. */
   readonly isOwners: boolean;
 }
 

@@ -33,7 +33,7 @@ export interface HostHealth {
   readonly host: string;
   /** The key of the lease that it leads to; "" where the operator does not know. */
   readonly lease: string;
-  /** What becomes of a request for it, in one word: waiting and refused are not served at all. */
+  /** What becomes of a request for it, in one word: waiting and rejected are not served at all. */
   readonly health: HostHealthWord;
   readonly why: string;
 }

@@ -279,7 +279,7 @@ test("a transfer gives the requested names to the other lease in the same object
   });
 });
 
-// One that begins as our hashed names do is named by its host all the same, as the network's provider does it.
+// One that begins as our hashed names do is named by its host all the same, as the Go provider does it.
 for (const name of ["a.example.com", "hashed-potatoes.com"]) {
   test(`a name of another or an unknown provider is in use, and stays as it is: ${name}`, async (t) => {
     const stage = await openStage(t);

@@ -31,7 +31,7 @@ interface HealthEventDeps extends RuntimeDeps {
 export function createHealthEvents({ journal, health, recordEvent, onRow, ...deps }: HealthEventDeps) {
   const { clock } = deps;
   const queue = createQueue({ name: "judgements", work, ...deps });
-  /** Since when a trouble that was written down is not seen any more. */
+  /** Since when a problem that was written down is not seen any more. */
   const unseenSince = new Map<string, number>();
 
   /** Runs when a lease's health changes, and again once what has begun or ended has lasted for a while. */

@@ -56,7 +56,7 @@ export function createReconciler(deps: ReconcilerDeps) {
     return { drifts, unasked: snapshot.unasked, height: snapshot.height, compared: countsOf(snapshot) };
   }
 
-  /** Of a restored cluster the cause is known, and loops may mend it before a second check. */
+  /** Of a restored cluster the cause is known, and loops may fix it before a second check. */
   async function checkTwice(isRestored: boolean, signal: AbortSignal) {
     const first = await check(isRestored, signal);
     if (isRestored || first.drifts.every((drift) => known.has(driftKey(drift)))) return first;

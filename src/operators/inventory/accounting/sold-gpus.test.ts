@@ -127,7 +127,7 @@ test("GPUs of another model do no harm where the device plugin does not count th
     // Display adapters that no plugin counts.
     [{ "nvidia.com/gpu": "1" }, [h100, unnamed], [h100, unnamed]],
     [{ "nvidia.com/gpu": "1" }, [h100, { ...t4, driver: "vfio-pci" }], [h100]],
-    // As KubeVirt names a card that virtual machines have.
+    // As KubeVirt names a GPU that virtual machines have.
     [{ "nvidia.com/gpu": "1", "nvidia.com/GH100_H100_PCIE": "1" }, [h100, { ...second, driver: "vfio-pci" }], [h100]],
   ];
   for (const [devices, cards, expected] of cases) {

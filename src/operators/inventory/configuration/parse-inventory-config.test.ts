@@ -88,7 +88,7 @@ test("exponentially growing aliases are rejected", () => {
   assert.match(refusal(`a0: &a0 [x]\n${doubling.join("\n")}`), /refused/);
 });
 
-test("no text makes the reader throw anything but a refusal", () => {
+test("no text makes the reader throw anything but a rejection", () => {
   const snippet = fc.constantFrom(
     ..."version: |cluster_storage: |exclude: |nodes: |node_storage: |node_filter: |classes: |beta2|^a|[|]|{|}|- |, ".split(
       "|",

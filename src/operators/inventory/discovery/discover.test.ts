@@ -71,7 +71,7 @@ test("AMD GPUs have memory, errors and driver version", async () => {
     ...ordinary,
     ...processorFiles([{ facts: epyc }]),
     "/sys/module/amdgpu/version": "6.8.5\n",
-    // From the MI200 on they are accelerators that show no picture.
+    // From the MI200 on they are accelerators that show no snapshot.
     ...pciFiles("0000:c1:00.0", { class: "0x120000", id: "1002:740f", driver: "amdgpu", more: counted(0) }),
     ...pciFiles("0000:c2:00.0", { class: "0x038000", id: "1002:738c", driver: "amdgpu", more: counted(3) }),
   });
@@ -108,7 +108,7 @@ test("MIG instances and virtual functions are recognised", async () => {
     ...pciFiles("0000:01:00.0", { ...card, driver: "nvidia" }),
     ...pciFiles("0000:02:00.0", { ...card, driver: "nvidia" }),
     ...pciFiles("0000:03:00.0", { ...card, driver: "vfio-pci" }),
-    // A card that is not split has the folder, but nothing in it.
+    // A GPU that is not split has the folder, but nothing in it.
     "/proc/driver/nvidia/capabilities/gpu0/mig": "a folder",
     [`${instances}/gi1/ci0/access`]: "DeviceFileMinor: 1\n",
     [`${instances}/gi2/access`]: "DeviceFileMinor: 2\n",
@@ -179,15 +179,15 @@ test("eight GPUs are found in the order of the bus", async () => {
 test("devices of other classes are no GPUs", async () => {
   const { gpus } = await discoverIn({
     ...ordinary,
-    // The pictures of management controllers: ASPEED, Matrox, and an old ATI.
+    // The snapshots of management controllers: ASPEED, Matrox, and an old ATI.
     ...pciFiles("0000:03:00.0", { class: "0x030000", id: "1a03:2000", driver: "ast" }),
     ...pciFiles("0000:04:00.0", { class: "0x030000", id: "102b:0538", driver: "mgag200" }),
     ...pciFiles("0000:05:00.0", { class: "0x030000", id: "1002:515e" }),
-    // The sound of a card, a switch between cards, and a processor's own graphics.
+    // The sound of a GPU, a switch between GPUs, and a processor's own graphics.
     ...pciFiles("0000:01:00.1", { class: "0x040300", id: "10de:22ba", driver: "snd_hda_intel" }),
     ...pciFiles("0000:06:00.0", { class: "0x068000", id: "10de:22a3", driver: "nvidia-nvswitch" }),
     ...pciFiles("0000:00:02.0", { class: "0x030000", id: "8086:4680", driver: "i915" }),
-    // A part of a card that is handed to a virtual machine.
+    // A part of a GPU that is handed to a virtual machine.
     ...pciFiles("0000:07:00.4", { class: "0x030200", id: "10de:20b5", more: { physfn: { link: "../0000:07:00.0" } } }),
   });
   assert.deepEqual(gpus, []);

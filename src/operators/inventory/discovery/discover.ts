@@ -56,7 +56,7 @@ export async function readInterfaces(tree: Tree): Promise<NetworkInterface[]> {
 async function readInterface(tree: Tree, name: string): Promise<NetworkInterface | undefined> {
   const folder = `/sys/class/net/${name}`;
   if (!(await tree.has(`${folder}/device`))) return undefined;
-  // An SR-IOV virtual function shares the port of its card.
+  // An SR-IOV virtual function shares the port of its GPU.
   if (await tree.has(`${folder}/device/physfn`)) return undefined;
   const speedMbps = Number(await tree.text(`${folder}/speed`));
   const known = Number.isSafeInteger(speedMbps) && speedMbps > 0 && speedMbps < unknownSpeed;

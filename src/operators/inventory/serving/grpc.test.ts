@@ -107,7 +107,7 @@ test("a slow reader gets the newest snapshot next, without a backlog", async (t)
   const nodes = manyNodes(2_000);
   publisher.show(sampleInventory(nodes));
   const call = open(streamCluster, undefined);
-  // As much as one window of HTTP/2 gets to the client; the rest of the first picture waits.
+  // As much as one window of HTTP/2 gets to the client; the rest of the first snapshot waits.
   call.stream.pause();
   call.stream.end(Buffer.alloc(5));
   await eventually("the stream to begin", () => publisher.published);

@@ -191,7 +191,7 @@ test("a grantee acts for the granter: with limits on deposits, without any for a
   assert.equal(outcome(act(chain, bob, exec(bob.address, topUp(1n)))), "authz:2", "used up by acting, it is gone");
 });
 
-test("nobody acts for others without a grant, but everyone for himself, and the refusal inside keeps its code", () => {
+test("nobody acts for others without a grant, but everyone for himself, and the rejection inside keeps its code", () => {
   const chain = market();
   const forAlice = act(chain, bob, exec(bob.address, sendMessage(alice.address, bob.address, 1)));
   assert.equal(outcome(forAlice), "authz:2");
@@ -217,7 +217,7 @@ test("messages inside of messages are unpacked to a depth, and no further", () =
   assert.equal(outcome(act(chain, bob, nested(11))), "sdk:2");
 });
 
-test("grants that make no sense are refused", () => {
+test("grants that make no sense are rejected", () => {
   const chain = market();
   const packed = (parts: Partial<Parameters<typeof depositAuthorization.encode>[0]>): Packed => ({
     typeUrl: "/akash.escrow.v1.DepositAuthorization",

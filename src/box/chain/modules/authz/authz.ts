@@ -162,12 +162,12 @@ function spendAll(granted: DepositLimits, { id, deposit }: MsgAccountDeposit): D
   return left;
 }
 
-/** The chain says in front of a refusal where it came from; code and codespace stay. */
+/** The chain says in front of a rejection where it came from; code and codespace stay. */
 function wrapped<T>(where: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    // A panic and the end of the gas are no refusals of a message: they end the transaction wherever they happen.
+    // A panic and the end of the gas are no rejections of a message: they end the transaction wherever they happen.
     if (!(error instanceof ChainRefusal) || error.constructor !== ChainRefusal) throw error;
     throw new ChainRefusal(error.codespace, error.code, `${where}: ${error.message}`);
   }

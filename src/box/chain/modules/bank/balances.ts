@@ -19,7 +19,7 @@ export function balanceOf(context: Context, address: string, denom: string): big
   return balanceTable(context).get(`${address}/${denom}`)?.amount ?? 0n;
 }
 
-/** The receiver's account is made when there is none yet. What a refusal leaves half done, the transaction takes back. */
+/** The receiver's account is made when there is none yet. What a rejection leaves half done, the transaction takes back. */
 export function send(context: Context, from: string, to: string, coins: readonly Coin[]): void {
   for (const coin of coins) spend(context, from, coin);
   context.emit(plainEvent("coin_spent", { spender: from, amount: formatCoins(coins) }));

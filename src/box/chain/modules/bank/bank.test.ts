@@ -79,7 +79,7 @@ test("nobody can send money into a module's account", () => {
   assert.match(result.log, new RegExp(`${escrow} is not allowed to receive funds: unauthorized$`));
 });
 
-test("amounts that are no amounts are refused", () => {
+test("amounts that are no amounts are rejected", () => {
   const chain = createTestApp([alice]);
   const send = (amount: { denom: string; amount: string }[]) => {
     const value = MsgSend.encode({ fromAddress: alice.address, toAddress: bob.address, amount }).finish();

@@ -86,7 +86,7 @@ test("pages of certificates go on where the last one ended, valid ones first, an
   assert.equal(rest.pagination?.nextKey.length, 0);
 });
 
-test("a certificate that does not hold is refused before it costs a fee", () => {
+test("a certificate that does not hold is rejected before it costs a fee", () => {
   const chain = createTestApp([alice]);
   const refusal = (pem: Partial<CertificatePem>) => {
     const { code, codespace, gasUsed } = chain.deliver(chain.sign(alice, [create({ ...first, ...pem })]));
@@ -116,7 +116,7 @@ function strange(publicKeyInIt: Buffer | undefined, serial: Buffer): Certificate
   return { cert, publicKey: pem("EC PUBLIC KEY", spki), privateKey: "" };
 }
 
-test("a certificate whose own key cannot be read, or with a number below zero, is refused and hurts nobody", () => {
+test("a certificate whose own key cannot be read, or with a number below zero, is rejected and hurts nobody", () => {
   const chain = createTestApp([alice]);
   const noPoint = sequence(
     sequence(objectId("1.2.840.10045.2.1"), objectId("1.2.840.10045.3.1.7")),

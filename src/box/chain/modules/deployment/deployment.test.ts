@@ -329,7 +329,7 @@ test("closing the deployment ends open bids too and gives their deposits back", 
   );
 });
 
-test("what is not there is not found, and what is no address is refused", () => {
+test("what is not there is not found, and what is no address is rejected", () => {
   const stage = marketStage();
   const group = QueryGroupRequest.encode(QueryGroupRequest.fromPartial({ id: writeId(orderId) })).finish();
   assert.equal(

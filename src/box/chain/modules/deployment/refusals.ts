@@ -1,4 +1,4 @@
-/** What the deployment module refuses. */
+/** What the deployment module rejects. */
 import { codespace } from "../../refusals.ts";
 
 export const deploymentRefusal = codespace("deployment", {

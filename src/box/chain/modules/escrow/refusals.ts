@@ -1,4 +1,4 @@
-/** What escrow refuses. */
+/** What escrow rejects. */
 import { codespace } from "../../refusals.ts";
 
 export const escrowRefusal = codespace("escrow", {

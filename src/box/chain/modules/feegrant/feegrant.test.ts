@@ -65,7 +65,7 @@ test("whoever is granted an allowance exists from then on, and can sign without 
   assert.equal(chain.account(bob.address).sequence, 1n);
 });
 
-test("allowances that make no sense are refused", () => {
+test("allowances that make no sense are rejected", () => {
   const chain = createTestApp([alice]);
   assert.equal(deliver(chain, grant(alice.address)).code, 7);
   assert.equal(deliver(chain, grant(bob.address, { spendLimit: [{ denom: "uakt", amount: "0" }] })).code, 10);

@@ -1,4 +1,4 @@
-/** What the market refuses. */
+/** What the market rejects. */
 import { codespace } from "../../refusals.ts";
 
 export const marketRefusal = codespace("market", {

@@ -57,7 +57,7 @@ test("a provider that nobody knows is not found", () => {
   assert.equal(ask(chain, "nobody").code, 18);
 });
 
-test("what makes no sense is refused before it costs a fee", () => {
+test("what makes no sense is rejected before it costs a fee", () => {
   const chain = createTestApp([alice]);
   const key = (name: string) => ({ key: name, value: "" });
   const cases: [object, number, string][] = [

@@ -73,7 +73,7 @@ function broadcastTx(mempool: Mempool, { txBytes: tx, mode }: cosmos.BroadcastTx
   ).finish();
 }
 
-/** Over gRPC the node's own refusals are codes of the SDK. */
+/** Over gRPC the node's own rejections are codes of the SDK. */
 function taken(mempool: Mempool, tx: Uint8Array): TxResult {
   try {
     return mempool.take(tx);

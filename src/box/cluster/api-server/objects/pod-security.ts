@@ -1,6 +1,6 @@
 /**
  * Pod Security as a namespace asks for it by its label, at the level `baseline`, in the words of the API server: a pod is
- * refused, a workload whose pods would be gets a warning. `restricted` nobody here asks for, so nothing is held to it.
+ * rejected, a workload whose pods would be gets a warning. `restricted` nobody here asks for, so nothing is held to it.
  */
 import { fieldsOf, listOf, recordsOf, textOf } from "../../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../../kube/kube.ts";

@@ -1,4 +1,4 @@
-/** Refusals in the words of the API server. */
+/** Rejections in the words of the API server. */
 import { type Kind, resourceOf } from "../../../../kube/kinds.ts";
 import type { KubeObject } from "../../../../kube/kube.ts";
 import { Refused } from "./refused.ts";

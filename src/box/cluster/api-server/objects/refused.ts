@@ -1,4 +1,4 @@
-/** A refusal as the API writes it: what was asked cannot be done, and why. */
+/** A rejection as the API writes it: what was asked cannot be done, and why. */
 import { apiError, type Operation, type Peer } from "../../../../kube/client/api-errors.ts";
 
 interface RefusalDetails {

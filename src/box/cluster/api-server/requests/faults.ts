@@ -5,7 +5,7 @@ import { Refused } from "../objects/refused.ts";
 import type { Verb } from "./api-request.ts";
 
 export interface Faults {
-  /** Refuses the next request, or so many of them. */
+  /** Rejects the next request, or so many of them. */
   reject(refusal: FaultyAnswer): void;
   /** As RBAC does, until it is allowed again. */
   forbid(verb: Verb, kind: Kind): void;
@@ -79,7 +79,7 @@ export interface FaultState {
   readonly remembersNothing: boolean;
   /** Logs that are being followed. */
   readonly logs: Set<Readable>;
-  /** Throws the refusal that this request gets, if it gets one. */
+  /** Throws the rejection that this request gets, if it gets one. */
   check(asked: Asked): void;
   /** Whether the answer to this request is to get lost. */
   loses(asked: Asked): boolean;

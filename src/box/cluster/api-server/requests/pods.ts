@@ -122,7 +122,7 @@ export async function proxyTo(deps: PodDeps, kind: "pods" | "services", at: Obje
   return deps.runtime.http(found.pod, found.port, { method, path, headers, body: Buffer.from(body) });
 }
 
-/** A real API server opens the connection first, and says on it that the port refuses. */
+/** A real API server opens the connection first, and says on it that the port rejects. */
 export async function forwardTo(
   at: ObjectAt,
   port: number,

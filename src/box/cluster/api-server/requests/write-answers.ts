@@ -32,7 +32,7 @@ export function answerWrite(served: Served, call: WriteCall, server: Server): Ap
   return written(served, writerOf(call, server).update(served, sent, { manager, subresource }), server);
 }
 
-/** Pods that a workload would make, and that would be refused, are warned of. */
+/** Pods that a workload would make, and that would be rejected, are warned of. */
 function written(served: Served, object: KubeObject, { store, served: all }: Server, status = 200): ApiAnswer {
   const { template } = fieldsOf(object["spec"]);
   if (served.kind.group !== kinds.deployment.group || template === undefined) return jsonAnswer(object, status);

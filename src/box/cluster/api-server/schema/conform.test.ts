@@ -49,7 +49,7 @@ test("what was written back once is written back the same again", () => {
   assert.deepEqual(conform(once, pod), once);
 });
 
-test("a value of another type is refused with its place", () => {
+test("a value of another type is rejected with its place", () => {
   const wrong = { spec: { containers: [{ name: "a", env: [{ name: "A", value: 1 }] }] } };
   assert.throws(
     () => conform(wrong, pod),

@@ -1,6 +1,6 @@
 /**
  * Writes a value as the API server gives it back: what it does not know is dropped, amounts and times are in its own
- * notation, zero values are left out or put in as Go does it. A value of another type is refused.
+ * notation, zero values are left out or put in as Go does it. A value of another type is rejected.
  */
 import { formatQuantity, parseQuantity } from "../../../../market/quantity.ts";
 import { ProviderError } from "../../../../runtime/errors.ts";

@@ -46,7 +46,7 @@ export interface Workload extends Stored {
   };
 }
 
-/** When a pod that was refused is tried again. */
+/** When a pod that was rejected is tried again. */
 const refusedAgainMs = 5_000;
 
 export function createReplicas({ server, view, random, events, clock }: ComponentDeps, kind: Kind): Component {

@@ -1,6 +1,6 @@
 /**
  * What the API server asks of the nodes: the log of a container, a command in it, HTTP to its port. The API server has
- * found the pod and the container before it asks. What cannot be done is thrown as Refused, in the words of a kubelet:
+ * found the pod and the container before it asks. What cannot be done is thrown as Rejected, in the words of a kubelet:
  * `new Refused(400, "BadRequest", 'container "web" in pod "web-0" is waiting to start: ContainerCreating')`.
  */
 import type { Duplex, Readable, Writable } from "node:stream";

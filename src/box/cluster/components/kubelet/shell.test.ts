@@ -21,7 +21,7 @@ async function run(command: readonly string[], typed: string, isTerminal = true)
   return { code, said: await text(stdout), complained: await text(stderr) };
 }
 
-test("a person at a terminal sees a prompt, what is typed, mended, and what it says", async () => {
+test("a person at a terminal sees a prompt, what is typed, fixed, and what it says", async () => {
   const { code, said } = await run(["/bin/sh"], "echp\u007fo $GREETING\rhostname\rnothing\recho $?\rexit 3\rls\r");
   const lines = [
     "/ # echp\b \bo $GREETING",
