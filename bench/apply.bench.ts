@@ -8,9 +8,9 @@ import { controlPlaneMissing, type OwnControlPlane, startControlPlane } from "..
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { inParallel } from "../src/runtime/in-parallel.ts";
-import { eventually } from "../test/eventually.ts";
 import { openKube } from "../test/lab/open-kube.ts";
-import { createOwner, type Owner } from "../test/owner.ts";
+import { eventually } from "../test/support/eventually.ts";
+import { createOwner, type Owner } from "../test/support/owner.ts";
 import { createBareApply } from "./bare-apply.ts";
 import { applyOne, startKeeper, watchLive } from "./keeper.ts";
 import { type DesiredObject, leaseObjects } from "./lease-objects.ts";

@@ -5,9 +5,8 @@
  */
 import { type BidId, bidOn } from "../src/market/ids.ts";
 import { realClock } from "../src/runtime/clock.ts";
-import type { TestKey } from "../test/chain-signing.ts";
-import { createLease } from "../test/market-messages.ts";
-import type { Message } from "../test/market-stage.ts";
+import type { TestKey } from "../test/support/chain-signing.ts";
+import { createLease } from "../test/support/market-messages.ts";
 import {
   bidMessage,
   denoms,
@@ -18,9 +17,10 @@ import {
   ourKey,
   tenantKey,
   us,
-} from "../test/money-chain.ts";
-import { deploymentMessage } from "../test/money-stage.ts";
-import { createOwner } from "../test/owner.ts";
+} from "../test/support/money-chain.ts";
+import { createOwner } from "../test/support/owner.ts";
+import type { Message } from "../test/support/stages/market-stage.ts";
+import { deploymentMessage } from "../test/support/stages/money-stage.ts";
 import { serveParent } from "./processes.ts";
 import { size } from "./report.ts";
 

@@ -6,7 +6,7 @@ import { leaseObjects } from "../src/kube/objects/lease-objects.ts";
 import type { DesiredObject } from "../src/kube/objects/lease-workload.ts";
 import { manifestResource } from "../src/kube/objects/manifest-resource.ts";
 import { noOvercommit } from "../src/market/fit.ts";
-import { cell } from "../test/lease-sdl.ts";
+import { cell } from "../test/support/samples/lease-sdl.ts";
 import { createBareApply } from "./bare-apply.ts";
 import { leaseOf } from "./leases-people.ts";
 

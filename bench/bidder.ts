@@ -19,7 +19,7 @@ import { untilAborted } from "../src/runtime/lifecycle.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import type { Metrics } from "../src/runtime/metrics.ts";
 import { realRandom } from "../src/runtime/random.ts";
-import { providerSigner } from "../test/outbox-stage.ts";
+import { providerSigner } from "../test/support/stages/outbox-stage.ts";
 import { size } from "./report.ts";
 
 export interface Bidder extends AsyncDisposable {

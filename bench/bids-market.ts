@@ -1,5 +1,5 @@
 /** The parent's side of `bids-node.ts`: posts orders and says how soon the bids on them were on the chain. */
-import type { Owner } from "../test/owner.ts";
+import type { Owner } from "../test/support/owner.ts";
 import type { Asked, BlockCounts, Told } from "./bids-node.ts";
 import { startChild, told } from "./processes.ts";
 import { size } from "./report.ts";

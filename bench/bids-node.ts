@@ -15,10 +15,10 @@ import type { DeploymentId } from "../src/market/ids.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
-import { signTransaction, type TestKey } from "../test/chain-signing.ts";
-import { closeDeployment, createDeployment } from "../test/market-messages.ts";
-import type { Message } from "../test/market-stage.ts";
-import { chainId, providerKey, registration, tenantKey } from "../test/outbox-stage.ts";
+import { signTransaction, type TestKey } from "../test/support/chain-signing.ts";
+import { closeDeployment, createDeployment } from "../test/support/market-messages.ts";
+import type { Message } from "../test/support/stages/market-stage.ts";
+import { chainId, providerKey, registration, tenantKey } from "../test/support/stages/outbox-stage.ts";
 import { serveParent } from "./processes.ts";
 import { size } from "./report.ts";
 

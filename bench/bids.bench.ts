@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { createOwner } from "../test/owner.ts";
+import { createOwner } from "../test/support/owner.ts";
 import { type Bidder, openBidder } from "./bidder.ts";
 import { type Landing, type Market, startMarket } from "./bids-market.ts";
 import { cpuMs, type Row, report, round, rssMb, size } from "./report.ts";

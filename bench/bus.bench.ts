@@ -9,9 +9,9 @@ import { createRedisBus } from "../src/bus/redis.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
-import { eventually } from "../test/eventually.ts";
-import { createOwner, type Owner } from "../test/owner.ts";
-import { type RedisServer, redisMissing, startRedis } from "../test/redis-server.ts";
+import { eventually } from "../test/support/eventually.ts";
+import { createOwner, type Owner } from "../test/support/owner.ts";
+import { type RedisServer, redisMissing, startRedis } from "../test/support/redis-server.ts";
 import { inTurn, medianRatio, report, round, rssMb, size } from "./report.ts";
 
 const topic = "akash.provider.event.manifest";

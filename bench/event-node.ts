@@ -2,7 +2,7 @@
 import { createNode } from "../src/box/chain/node/node.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { createEventApp } from "../test/event-app.ts";
+import { createEventApp } from "../test/support/event-app.ts";
 import { serveParent } from "./processes.ts";
 
 export interface Told {

@@ -5,7 +5,7 @@ import type { Kube, KubeObject } from "../src/kube/kube.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { inParallel } from "../src/runtime/in-parallel.ts";
 import { openKube } from "../test/lab/open-kube.ts";
-import type { Owner } from "../test/owner.ts";
+import type { Owner } from "../test/support/owner.ts";
 import { size } from "./report.ts";
 
 export const nodes = size(1_000, 20);

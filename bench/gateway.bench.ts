@@ -6,10 +6,10 @@
 import { once } from "node:events";
 import { packMessage } from "../src/chain/tx/messages.ts";
 import { issueToken } from "../src/gateway/client/provider-client.ts";
-import { temporaryFolder } from "../test/folder.ts";
-import { type AskedRequest, ask, requestBytes } from "../test/gateway-client.ts";
-import { createOwner, type Owner } from "../test/owner.ts";
-import { makeCertificate } from "../test/test-certificate.ts";
+import { temporaryFolder } from "../test/support/folder.ts";
+import { type AskedRequest, ask, requestBytes } from "../test/support/gateway-client.ts";
+import { createOwner, type Owner } from "../test/support/owner.ts";
+import { makeCertificate } from "../test/support/test-certificate.ts";
 import type { Asked as BareAsked, Told as BareTold } from "./gateway-bare.ts";
 import type { Load, Asked as LoadAsked, Loaded, Told as LoadTold, Target } from "./gateway-load.ts";
 import { startMarket, startProvider } from "./leases-market.ts";

@@ -1,7 +1,7 @@
 /** GetStatus over one TLS connection with 64 streams, with one lease and with a hundred, and memory over half a million calls. */
 import { once } from "node:events";
-import { temporaryFolder } from "../test/folder.ts";
-import { createOwner, type Owner } from "../test/owner.ts";
+import { temporaryFolder } from "../test/support/folder.ts";
+import { createOwner, type Owner } from "../test/support/owner.ts";
 import type { GrpcLoad, GrpcLoaded } from "./grpc-load.ts";
 import { startMarket, startProvider } from "./leases-market.ts";
 import { startChild } from "./processes.ts";

@@ -5,8 +5,8 @@
  */
 import assert from "node:assert/strict";
 import { realClock, sleep } from "../src/runtime/clock.ts";
-import { temporaryFolder } from "../test/folder.ts";
-import { createOwner } from "../test/owner.ts";
+import { temporaryFolder } from "../test/support/folder.ts";
+import { createOwner } from "../test/support/owner.ts";
 import type { PodChange } from "./leases-box.ts";
 import { type BenchedProvider, type Market, startMarket, startProvider } from "./leases-market.ts";
 import type { HealthChange } from "./leases-provider.ts";

@@ -5,9 +5,9 @@
 import { kinds } from "../src/kube/kinds.ts";
 import type { Kube } from "../src/kube/kube.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
-import { eventually } from "../test/eventually.ts";
 import { openKube } from "../test/lab/open-kube.ts";
-import { createOwner } from "../test/owner.ts";
+import { eventually } from "../test/support/eventually.ts";
+import { createOwner } from "../test/support/owner.ts";
 import { fewPods, makeNodes, makePods, nodeName, nodes, pods } from "./fake-cluster.ts";
 import type { Told } from "./inventory-process.ts";
 import { launch, told } from "./processes.ts";

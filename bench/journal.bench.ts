@@ -11,8 +11,8 @@ import { migrations } from "../src/journal/migrations.ts";
 import { openJournal } from "../src/journal/open.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { temporaryFolder } from "../test/folder.ts";
-import { createOwner } from "../test/owner.ts";
+import { temporaryFolder } from "../test/support/folder.ts";
+import { createOwner } from "../test/support/owner.ts";
 import { inTurn, median, medianRatio, report, round, size } from "./report.ts";
 
 /** A block of the network rarely holds more orders than this; each makes one intent. */

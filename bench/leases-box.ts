@@ -13,9 +13,9 @@ import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
-import { startHttpFace } from "../test/http-face.ts";
-import { machine, prepareCluster, purse } from "../test/lease-stage.ts";
-import { createOwner } from "../test/owner.ts";
+import { startHttpFace } from "../test/support/http-face.ts";
+import { createOwner } from "../test/support/owner.ts";
+import { machine, prepareCluster, purse } from "../test/support/stages/lease-stage.ts";
 import {
   chainId,
   crowdSigners,

@@ -1,7 +1,7 @@
 /** Who meets on the chain of the leases benchmark, the same in each of its processes. */
 import { createSigner, type Signer } from "../src/chain/keys/signer.ts";
 import { bidOn, type DeploymentId, type LeaseId } from "../src/market/ids.ts";
-import { createSeededRandom } from "../test/seeded-random.ts";
+import { createSeededRandom } from "../test/support/seeded-random.ts";
 
 const random = createSeededRandom(1);
 

@@ -6,10 +6,10 @@
 import assert from "node:assert/strict";
 import { controlPlaneMissing, startControlPlane } from "../lab/own-control-plane.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
-import { temporaryFolder } from "../test/folder.ts";
 import { openKube } from "../test/lab/open-kube.ts";
-import { prepareKube } from "../test/lease-stage.ts";
-import { createOwner } from "../test/owner.ts";
+import { temporaryFolder } from "../test/support/folder.ts";
+import { createOwner } from "../test/support/owner.ts";
+import { prepareKube } from "../test/support/stages/lease-stage.ts";
 import { bareLeases } from "./bare-leases.ts";
 import { startMarket, startProvider } from "./leases-market.ts";
 import { inTurn, percentile, type Row, report, round, size } from "./report.ts";

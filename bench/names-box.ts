@@ -14,10 +14,10 @@ import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
-import { hosts, leaseOf, manifestNamespace } from "../test/declaration-stage.ts";
-import { eventually } from "../test/eventually.ts";
-import { startHttpFace } from "../test/http-face.ts";
-import { createOwner } from "../test/owner.ts";
+import { eventually } from "../test/support/eventually.ts";
+import { startHttpFace } from "../test/support/http-face.ts";
+import { createOwner } from "../test/support/owner.ts";
+import { hosts, leaseOf, manifestNamespace } from "../test/support/stages/declaration-stage.ts";
 import { serveParent } from "./processes.ts";
 import { size } from "./report.ts";
 

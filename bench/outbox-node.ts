@@ -3,7 +3,7 @@ import { createApp } from "../src/box/chain/app.ts";
 import { createNode } from "../src/box/chain/node/node.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { chainId, providerKey, tenantKey } from "../test/outbox-stage.ts";
+import { chainId, providerKey, tenantKey } from "../test/support/stages/outbox-stage.ts";
 import { serveParent } from "./processes.ts";
 import { size } from "./report.ts";
 

@@ -19,13 +19,20 @@ import type { OrderId } from "../src/market/ids.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
-import { signTransaction, type TestKey } from "../test/chain-signing.ts";
-import { eventually } from "../test/eventually.ts";
-import { temporaryFolder } from "../test/folder.ts";
-import { closeDeployment, createDeployment } from "../test/market-messages.ts";
-import type { Message } from "../test/market-stage.ts";
-import { bidOn, chainId, providerKey, providerSigner, registration, tenantKey } from "../test/outbox-stage.ts";
-import { createOwner, type Owner } from "../test/owner.ts";
+import { signTransaction, type TestKey } from "../test/support/chain-signing.ts";
+import { eventually } from "../test/support/eventually.ts";
+import { temporaryFolder } from "../test/support/folder.ts";
+import { closeDeployment, createDeployment } from "../test/support/market-messages.ts";
+import { createOwner, type Owner } from "../test/support/owner.ts";
+import type { Message } from "../test/support/stages/market-stage.ts";
+import {
+  bidOn,
+  chainId,
+  providerKey,
+  providerSigner,
+  registration,
+  tenantKey,
+} from "../test/support/stages/outbox-stage.ts";
 import type { Told } from "./outbox-node.ts";
 import { startChild, told } from "./processes.ts";
 import { report, round, size } from "./report.ts";

@@ -6,8 +6,16 @@ import { claimsOf } from "../src/cluster/capacity/placement/task.ts";
 import { noOvercommit } from "../src/market/fit.ts";
 import type { ResourceUnit } from "../src/market/group-spec.ts";
 import type { Random } from "../src/runtime/random.ts";
-import { cards, cluster, gi, type SampleUnit, sampleNode, sampleUnit, volume } from "../test/placement-samples.ts";
-import { createSeededRandom } from "../test/seeded-random.ts";
+import {
+  cards,
+  cluster,
+  gi,
+  type SampleUnit,
+  sampleNode,
+  sampleUnit,
+  volume,
+} from "../test/support/samples/placement-samples.ts";
+import { createSeededRandom } from "../test/support/seeded-random.ts";
 import { cpuMs, percentile, report, round, size } from "./report.ts";
 
 const services = 20;

@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { on, once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Owner } from "../test/owner.ts";
+import type { Owner } from "../test/support/owner.ts";
 
 const folder = import.meta.dirname;
 const program = readFileSync(join(folder, "../bin/akash-provider"), "utf8");

@@ -9,9 +9,9 @@ import { createPublisher, inventoryPublishMs } from "../src/operators/inventory/
 import { createSnapshots } from "../src/operators/inventory/serving/snapshot.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
-import { openGrpcClient } from "../test/grpc-client.ts";
-import { manyNodes, sampleInventory, withOnePodMore } from "../test/inventory-samples.ts";
-import { createOwner } from "../test/owner.ts";
+import { openGrpcClient } from "../test/support/grpc-client.ts";
+import { createOwner } from "../test/support/owner.ts";
+import { manyNodes, sampleInventory, withOnePodMore } from "../test/support/samples/inventory-samples.ts";
 import { cpuMs, percentile, report, round, size } from "./report.ts";
 
 const nodeCount = size(1_000, 50);

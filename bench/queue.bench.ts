@@ -3,7 +3,7 @@ import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { done } from "../src/runtime/outcome.ts";
 import { createQueue } from "../src/runtime/queue.ts";
-import { createSeededRandom } from "../test/seeded-random.ts";
+import { createSeededRandom } from "../test/support/seeded-random.ts";
 import { median, report, round, rssMb, size } from "./report.ts";
 
 const keys = size(100_000, 2_000);

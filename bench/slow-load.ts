@@ -2,9 +2,9 @@
  * Hundreds of slow readers of logs and shells at once, each of which has more to read than lies between him and us: what that
  * costs. `node bench/slow-load.ts LOGS SHELLS`; prints one JSON line. It starts three more processes.
  */
-import { temporaryFolder } from "../test/folder.ts";
-import { cell } from "../test/lease-sdl.ts";
-import { createOwner } from "../test/owner.ts";
+import { temporaryFolder } from "../test/support/folder.ts";
+import { createOwner } from "../test/support/owner.ts";
+import { cell } from "../test/support/samples/lease-sdl.ts";
 import { startMarket, startProvider } from "./leases-market.ts";
 import { crowdSigners, firstOfCrowd, firstOfOther, talkative } from "./leases-people.ts";
 import { holdSlowReaders } from "./slow-readers.ts";

@@ -1,6 +1,6 @@
 /** Many streams at once of which their readers take little, and what that costs: memory of the provider, and another tenant's time. */
 import { realClock, sleep } from "../src/runtime/clock.ts";
-import { askOn, connectGateway } from "../test/gateway-client.ts";
+import { askOn, connectGateway } from "../test/support/gateway-client.ts";
 import type { BenchedProvider } from "./leases-market.ts";
 import { median, round } from "./report.ts";
 import { type StreamClients, tokenOf } from "./stream-clients.ts";

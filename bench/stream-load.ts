@@ -6,8 +6,8 @@
 import { once } from "node:events";
 import { connect, type TLSSocket } from "node:tls";
 import { realClock, sleep } from "../src/runtime/clock.ts";
-import { requestBytes } from "../test/gateway-client.ts";
-import { clientFrame, upgradeHeaders } from "../test/web-socket-bytes.ts";
+import { requestBytes } from "../test/support/gateway-client.ts";
+import { clientFrame, upgradeHeaders } from "../test/support/web-socket-bytes.ts";
 import { serveParent } from "./processes.ts";
 
 export interface StreamTarget {

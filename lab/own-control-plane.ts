@@ -5,8 +5,8 @@
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Owner } from "../test/owner.ts";
-import type { TestCertificate } from "../test/test-certificate.ts";
+import type { Owner } from "../test/support/owner.ts";
+import type { TestCertificate } from "../test/support/test-certificate.ts";
 import { answers } from "./api.ts";
 import { binaryOf, isBuilt } from "./build.ts";
 import { write } from "./files.ts";

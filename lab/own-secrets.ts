@@ -1,7 +1,7 @@
 /** Who is who at a control plane of one's own. */
 import { generateKeyPairSync } from "node:crypto";
 import { join } from "node:path";
-import { makeCertificate, type TestCertificate } from "../test/test-certificate.ts";
+import { makeCertificate, type TestCertificate } from "../test/support/test-certificate.ts";
 import { write } from "./files.ts";
 
 /** Secrets of a server that only this machine can reach, and only for a minute. */

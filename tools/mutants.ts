@@ -16,7 +16,7 @@ interface Mutant {
   readonly name: string;
   readonly patch: string;
   readonly suite: string;
-  /** The least effort that notices it: none, "long" or "soak" (test/thorough.ts). */
+  /** The least effort that notices it: none, "long" or "soak" (test/support/thorough.ts). */
   readonly effort: string | undefined;
 }
 
@@ -45,7 +45,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** One for each suite that a patch names, "Suite: test/history.test.ts (long)": all of them have to notice it. */
+/** One for each suite that a patch names, "Suite: test/provider/history.test.ts (long)": all of them have to notice it. */
 function readMutants(path: string): Mutant[] {
   const patch = join(root, path);
   const [header = ""] = readFileSync(patch, "utf8").split(/^diff --git /m);

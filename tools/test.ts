@@ -12,7 +12,7 @@ import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { pathToFileURL } from "node:url";
 import { shareControlPlane } from "../lab/own-control-plane.ts";
-import { createOwner } from "../test/owner.ts";
+import { createOwner } from "../test/support/owner.ts";
 
 const root = join(import.meta.dirname, "..");
 const options = ["--long", "--soak", "--lab"];
@@ -31,8 +31,15 @@ process.env["NODE_COMPILE_CACHE"] ??= cache;
 
 /** From the longest on: begun last, one of them would be left alone on the machine. */
 const longest = [
-  ...["streams-load", "history", "bidengine-kill", "money-kill", "ip-crash", "money-history"],
-  ...["program-demo", "tenant-commands", "alerts"],
+  ...[
+    "gateway/streams-load",
+    "provider/history",
+    "bidengine/bidengine-kill",
+    "balance/money-kill",
+    "operators/ip-crash",
+    "balance/money-history",
+  ],
+  ...["cli/program-demo", "cli/tenant-commands", "provider/alerts"],
   // Tests of leases wait until the inventory has left the node.
   ...["lab/inventory", "lab/hostnames", "lab/slow-readers", "lab/kube-faults", "lab/adoption.recorded"],
   ...["lab/kube-contract", "lab/network-policy", "lab/lease", "lab/lease-history"],
@@ -41,7 +48,7 @@ const rank = (path: string) => (longest.includes(path) ? longest.indexOf(path) :
 
 const files = globSync("{src,test,tools,bench,lab}/**/*.test.ts", { cwd: root })
   .filter((path) => path.startsWith("test/lab/") === (lab === true))
-  // Test data that the repository may not contain: test/vectors.ts.
+  // Test data that the repository may not contain: test/support/vectors.ts.
   .filter((path) => !path.endsWith(".vectors.test.ts") || process.env["VECTORS"])
   .filter((path) => words.length === 0 || words.some((word) => path.includes(word)))
   .sort()

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Owner } from "../../test/owner.ts";
+import type { Owner } from "../../test/support/owner.ts";
 import { binaryOf } from "../build.ts";
 import { write } from "../files.ts";
 import { ownAddress, startOwnProcess } from "../own-process.ts";

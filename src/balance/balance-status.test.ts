@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { memoryFolder } from "../../test/folder.ts";
-import { createVirtualClock } from "../../test/virtual-clock.ts";
+import { memoryFolder } from "../../test/support/folder.ts";
+import { createVirtualClock } from "../../test/support/virtual-clock.ts";
 import { openJournal } from "../journal/open.ts";
 import type { PaymentRow } from "../journal/payments.ts";
 import { silentLog } from "../runtime/log.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { temporaryFolder } from "../../test/folder.ts";
-import { createVirtualClock } from "../../test/virtual-clock.ts";
+import { temporaryFolder } from "../../test/support/folder.ts";
+import { createVirtualClock } from "../../test/support/virtual-clock.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { Bid } from "../chain/records.ts";
 import { openJournal } from "../journal/open.ts";

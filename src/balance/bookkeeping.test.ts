@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import fc from "fast-check";
-import { memoryFolder } from "../../test/folder.ts";
-import { runs } from "../../test/runs.ts";
-import { createVirtualClock } from "../../test/virtual-clock.ts";
+import { memoryFolder } from "../../test/support/folder.ts";
+import { runs } from "../../test/support/runs.ts";
+import { createVirtualClock } from "../../test/support/virtual-clock.ts";
 import type { Bid, Lease } from "../chain/records.ts";
 import { dayMs, type LedgerLine } from "../journal/ledger.ts";
 import { openJournal } from "../journal/open.ts";

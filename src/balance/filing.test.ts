@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { memoryFolder } from "../../test/folder.ts";
-import { createVirtualClock } from "../../test/virtual-clock.ts";
+import { memoryFolder } from "../../test/support/folder.ts";
+import { createVirtualClock } from "../../test/support/virtual-clock.ts";
 import { closeBidMessage } from "../chain/closing.ts";
 import { intentOf } from "../chain/outbox/intent.ts";
 import type { Journal } from "../journal/journal.ts";

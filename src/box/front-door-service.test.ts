@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { type TestContext, test } from "node:test";
-import { eventually } from "../../test/eventually.ts";
-import { createSeededRandom } from "../../test/seeded-random.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { createSeededRandom } from "../../test/support/seeded-random.ts";
 import { kinds } from "../kube/kinds.ts";
 import { type Clock, realClock } from "../runtime/clock.ts";
 import { createLifecycle } from "../runtime/lifecycle.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fileBids, startOutbox } from "../../test/outbox-run.ts";
+import { fileBids, startOutbox } from "../../test/support/outbox-run.ts";
 import { createMetrics } from "../runtime/metrics.ts";
 import { measureOutbox } from "./chain-service.ts";
 import { outboxReason } from "./outbox/outbox.ts";

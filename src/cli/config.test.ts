@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { temporaryFolder } from "../../test/folder.ts";
+import { temporaryFolder } from "../../test/support/folder.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { configCommand } from "./settings.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CommanderError } from "commander";
-import { give } from "../../test/asked-provider.ts";
-import { temporaryFolder } from "../../test/folder.ts";
-import type { Owner } from "../../test/owner.ts";
+import { give } from "../../test/support/asked-provider.ts";
+import { temporaryFolder } from "../../test/support/folder.ts";
+import type { Owner } from "../../test/support/owner.ts";
 import { dayMs } from "../journal/ledger.ts";
 import { openJournal } from "../journal/open.ts";
 import { parseTime, realClock } from "../runtime/clock.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { give } from "../../test/asked-provider.ts";
-import { temporaryFolder } from "../../test/folder.ts";
-import { createVirtualClock } from "../../test/virtual-clock.ts";
+import { give } from "../../test/support/asked-provider.ts";
+import { temporaryFolder } from "../../test/support/folder.ts";
+import { createVirtualClock } from "../../test/support/virtual-clock.ts";
 import { historyOf, isForTenant } from "../cluster/leases/events/lease-history.ts";
 import { openJournal } from "../journal/open.ts";
 import { parseTime } from "../runtime/clock.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aGroup, aUnit, someInputs } from "../../test/a-decision.ts";
-import { cheap } from "../../test/failing-orders.ts";
-import { memoryFolder } from "../../test/folder.ts";
-import { gi, volume } from "../../test/placement-samples.ts";
-import { createWorld, openStage, snapshotNode } from "../../test/reservation-stage.ts";
+import { aGroup, aUnit, someInputs } from "../../test/support/a-decision.ts";
+import { memoryFolder } from "../../test/support/folder.ts";
+import { cheap } from "../../test/support/samples/failing-orders.ts";
+import { gi, volume } from "../../test/support/samples/placement-samples.ts";
+import { createWorld, openStage, snapshotNode } from "../../test/support/stages/reservation-stage.ts";
 import { decide } from "../bidengine/decision/decide.ts";
 import { refusals } from "../bidengine/decision/decision.ts";
 import { unhealthyLimitMs } from "../cluster/health/monitoring.ts";

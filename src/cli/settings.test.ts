@@ -3,7 +3,7 @@ import { unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { Command } from "commander";
-import { temporaryFolder } from "../../test/folder.ts";
+import { temporaryFolder } from "../../test/support/folder.ts";
 import { addSettingOptions } from "../config/options.ts";
 import { connect } from "../journal/connection.ts";
 import { openJournal } from "../journal/open.ts";

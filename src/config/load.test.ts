@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runs } from "../../test/runs.ts";
+import { runs } from "../../test/support/runs.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import type { Environment } from "./environment.ts";
 import { type Flags, loadConfig, printConfig, printConfigAsJson } from "./load.ts";

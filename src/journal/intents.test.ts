@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { temporaryFolder } from "../../test/folder.ts";
-import { createVirtualClock } from "../../test/virtual-clock.ts";
+import { temporaryFolder } from "../../test/support/folder.ts";
+import { createVirtualClock } from "../../test/support/virtual-clock.ts";
 import { silentLog } from "../runtime/log.ts";
 import type { SentTransaction } from "./intents.ts";
 import { openJournal } from "./open.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createCountingBoundary } from "../../test/counting-boundary.ts";
-import { temporaryFolder } from "../../test/folder.ts";
+import { createCountingBoundary } from "../../test/support/counting-boundary.ts";
+import { temporaryFolder } from "../../test/support/folder.ts";
 import { openBoundary } from "../runtime/boundary.ts";
 import { type Connection, connect } from "./connection.ts";
 import { examine } from "./examine.ts";

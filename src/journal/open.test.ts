@@ -14,8 +14,8 @@ import {
 import { basename, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
-import { temporaryFolder } from "../../test/folder.ts";
-import { createVirtualClock } from "../../test/virtual-clock.ts";
+import { temporaryFolder } from "../../test/support/folder.ts";
+import { createVirtualClock } from "../../test/support/virtual-clock.ts";
 import { type Log, silentLog } from "../runtime/log.ts";
 import type { Journal } from "./journal.ts";
 import { migrations } from "./migrations.ts";

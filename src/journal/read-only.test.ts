@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { chmodSync, copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { temporaryFolder } from "../../test/folder.ts";
+import { temporaryFolder } from "../../test/support/folder.ts";
 import { realClock } from "../runtime/clock.ts";
 import { silentLog } from "../runtime/log.ts";
 import { connect } from "./connection.ts";

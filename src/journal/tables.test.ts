@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { memoryFolder } from "../../test/folder.ts";
-import { runs } from "../../test/runs.ts";
-import { createVirtualClock } from "../../test/virtual-clock.ts";
+import { memoryFolder } from "../../test/support/folder.ts";
+import { runs } from "../../test/support/runs.ts";
+import { createVirtualClock } from "../../test/support/virtual-clock.ts";
 import { silentLog } from "../runtime/log.ts";
 import type { Deadline } from "./deadlines.ts";
 import type { DecisionRow, HistoryLine } from "./decisions.ts";

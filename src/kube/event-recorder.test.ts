@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Owner } from "../../test/owner.ts";
-import { createSeededRandom } from "../../test/seeded-random.ts";
-import { createVirtualClock } from "../../test/virtual-clock.ts";
+import type { Owner } from "../../test/support/owner.ts";
+import { createSeededRandom } from "../../test/support/seeded-random.ts";
+import { createVirtualClock } from "../../test/support/virtual-clock.ts";
 import { createSimulatedCluster } from "../box/cluster/simulated-kube.ts";
 import { silentLog } from "../runtime/log.ts";
 import { createEventRecorder, type EventToRecord, eventsKept, eventsPerMinute } from "./event-recorder.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { namespace, simulateKube } from "../../test/simulated-kube.ts";
+import { namespace, simulateKube } from "../../test/support/kube/simulated-kube.ts";
 import { createMetrics } from "../runtime/metrics.ts";
 import { kinds } from "./kinds.ts";
 import { measureKube } from "./kube-service.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Owner } from "../../test/owner.ts";
-import { createSeededRandom } from "../../test/seeded-random.ts";
-import { createVirtualClock } from "../../test/virtual-clock.ts";
-import { whileTimePasses } from "../../test/while-time-passes.ts";
+import type { Owner } from "../../test/support/owner.ts";
+import { createSeededRandom } from "../../test/support/seeded-random.ts";
+import { createVirtualClock } from "../../test/support/virtual-clock.ts";
+import { whileTimePasses } from "../../test/support/while-time-passes.ts";
 import { createSimulatedCluster } from "../box/cluster/simulated-kube.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { untilAborted } from "../runtime/lifecycle.ts";

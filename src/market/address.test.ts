@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import bech32 from "bech32";
 import fc from "fast-check";
-import { runs } from "../../test/runs.ts";
+import { runs } from "../../test/support/runs.ts";
 import { addressBytes, addressOf, parseAddress } from "./address.ts";
 
 const text = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr";

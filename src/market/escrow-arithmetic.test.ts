@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runs } from "../../test/runs.ts";
+import { runs } from "../../test/support/runs.ts";
 import type { EscrowAccount, Payment } from "../box/chain/modules/escrow/records.ts";
 import { settle } from "../box/chain/modules/escrow/settlement.ts";
 import type { Coin } from "./coin.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { assertCost } from "../../test/cost.ts";
-import { runs } from "../../test/runs.ts";
+import { assertCost } from "../../test/support/cost.ts";
+import { runs } from "../../test/support/runs.ts";
 import { compileGlob, globMatches } from "./glob.ts";
 
 test("stars and question marks stay within a part of the path", () => {

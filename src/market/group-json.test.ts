@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { spec } from "../../test/market-messages.ts";
+import { spec } from "../../test/support/market-messages.ts";
 import { decodeGroupSpec } from "../chain/codec/group-spec.ts";
 import { groupFromJson, groupToJson } from "./group-json.ts";
 

@@ -1,7 +1,7 @@
 /** Manifests that are meant to hurt: each is told what is wrong with it, in few words and in little time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sampleExpose, sampleResources, sampleService } from "../../test/lease-samples.ts";
+import { sampleExpose, sampleResources, sampleService } from "../../test/support/samples/lease-samples.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { manifestBytes } from "../runtime/limits.ts";
 import type { ManifestService } from "./manifest.ts";

@@ -1,8 +1,8 @@
 /** Every manifest that the Go provider took on a real cluster: the same hash, and nothing found wrong with it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { recordedGroups } from "../../test/recorded-groups.ts";
-import { listRecordings, readJsonRecording, readRecording } from "../../test/recordings.ts";
+import { listRecordings, readJsonRecording, readRecording } from "../../test/support/recordings.ts";
+import { recordedGroups } from "../../test/support/samples/recorded-groups.ts";
 import { readManifest } from "./manifest-json.ts";
 import { mismatchOf } from "./manifest-match.ts";
 import { faultOfManifest } from "./manifest-rules.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { assertCost } from "../../test/cost.ts";
-import { webWish } from "../../test/manifest-wishes.ts";
-import { runs } from "../../test/runs.ts";
+import { assertCost } from "../../test/support/cost.ts";
+import { runs } from "../../test/support/runs.ts";
+import { webWish } from "../../test/support/samples/manifest-wishes.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { manifestHash } from "./manifest.ts";
 import { readManifest } from "./manifest-json.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { leaseOf } from "../../test/declaration-stage.ts";
-import { createVirtualClock } from "../../test/virtual-clock.ts";
+import { leaseOf } from "../../test/support/stages/declaration-stage.ts";
+import { createVirtualClock } from "../../test/support/virtual-clock.ts";
 import { formatLeaseId } from "../market/ids.ts";
 import { leaseNamespace } from "../market/lease-namespace.ts";
 import { createIgnoreList } from "./ignore-list.ts";

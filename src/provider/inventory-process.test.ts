@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { eventually } from "../../test/eventually.ts";
-import { temporaryFolder } from "../../test/folder.ts";
-import { startHttpFace } from "../../test/http-face.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { temporaryFolder } from "../../test/support/folder.ts";
+import { startHttpFace } from "../../test/support/http-face.ts";
 import { createSimulatedCluster } from "../box/cluster/simulated-kube.ts";
 import { kinds } from "../kube/kinds.ts";
 import { discoveryPodName } from "../operators/inventory/nodes/discovery-pod.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createVirtualClock } from "../../test/virtual-clock.ts";
+import { createVirtualClock } from "../../test/support/virtual-clock.ts";
 import { createMemoryBus } from "../bus/memory.ts";
 import type { Chain, StepListener } from "../chain/chain.ts";
 import { silentLog } from "../runtime/log.ts";

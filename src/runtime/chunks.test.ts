@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { PassThrough, Readable } from "node:stream";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
-import { eventually } from "../../test/eventually.ts";
+import { eventually } from "../../test/support/eventually.ts";
 import { chunksOf, forEachChunk } from "./chunks.ts";
 
 test("pieces are no longer than they may be, in order, and none comes before the one before it is taken", async () => {

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import fc from "fast-check";
-import { eventually } from "../../test/eventually.ts";
-import { runs } from "../../test/runs.ts";
-import { createVirtualClock } from "../../test/virtual-clock.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { runs } from "../../test/support/runs.ts";
+import { createVirtualClock } from "../../test/support/virtual-clock.ts";
 import { formatTime, realClock, sleep, withDeadline } from "./clock.ts";
 
 test("virtual timers fire in the order of their times, and of their making when those are equal", async () => {

@@ -1,6 +1,6 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
-import { createVirtualClock } from "../../test/virtual-clock.ts";
+import { createVirtualClock } from "../../test/support/virtual-clock.ts";
 import { createDeadlineList } from "./deadline-list.ts";
 
 test("what is not over in time is told of, each at its own time, and what is over is not", async () => {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runs } from "../../test/runs.ts";
-import { createVirtualClock, type VirtualClock } from "../../test/virtual-clock.ts";
+import { runs } from "../../test/support/runs.ts";
+import { createVirtualClock, type VirtualClock } from "../../test/support/virtual-clock.ts";
 import { sleep } from "./clock.ts";
 import { ProviderError } from "./errors.ts";
 import { createLifecycle, type Scope, type Service, type ServiceState, untilAborted } from "./lifecycle.ts";

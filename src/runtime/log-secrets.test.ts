@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { inspect } from "node:util";
 import fc from "fast-check";
-import { runs } from "../../test/runs.ts";
+import { runs } from "../../test/support/runs.ts";
 import { ProviderError } from "./errors.ts";
 import { createLog, type Fields, type Log } from "./log.ts";
 import { logStringChars } from "./plain-value.ts";

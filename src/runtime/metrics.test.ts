@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { eventually } from "../../test/eventually.ts";
+import { eventually } from "../../test/support/eventually.ts";
 import {
   createHistogram,
   createMetrics,

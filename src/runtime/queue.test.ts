@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runs } from "../../test/runs.ts";
-import { createSeededRandom } from "../../test/seeded-random.ts";
-import { createVirtualClock } from "../../test/virtual-clock.ts";
+import { runs } from "../../test/support/runs.ts";
+import { createSeededRandom } from "../../test/support/seeded-random.ts";
+import { createVirtualClock } from "../../test/support/virtual-clock.ts";
 import { realClock, sleep } from "./clock.ts";
 import { invariant } from "./invariant.ts";
 import type { Priority } from "./lanes.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { createSeededRandom } from "../../test/seeded-random.ts";
+import { createSeededRandom } from "../../test/support/seeded-random.ts";
 import { jitter, type Random, realRandom } from "./random.ts";
 
 test("the same seed gives the same sequence, another seed another one", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runs } from "../../test/runs.ts";
+import { runs } from "../../test/support/runs.ts";
 import { catalogue } from "./catalogue.ts";
 import { redactorSecretLeastChars, redactorSecretMostChars } from "./limits.ts";
 import { isSecretName, logSlackChars, logStringChars } from "./plain-value.ts";

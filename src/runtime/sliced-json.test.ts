@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runs } from "../../test/runs.ts";
+import { runs } from "../../test/support/runs.ts";
 import { slicedJson } from "./sliced-json.ts";
 
 function parse(text: string, sliceChars: number): { value: unknown; breaths: number } {

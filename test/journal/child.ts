@@ -7,8 +7,8 @@ import { text } from "node:stream/consumers";
 import { openJournal } from "../../src/journal/open.ts";
 import { ProviderError } from "../../src/runtime/errors.ts";
 import { silentLog } from "../../src/runtime/log.ts";
-import { createCountingBoundary } from "../counting-boundary.ts";
-import { createVirtualClock } from "../virtual-clock.ts";
+import { createCountingBoundary } from "../support/counting-boundary.ts";
+import { createVirtualClock } from "../support/virtual-clock.ts";
 import { doWork, planWork } from "./workload.ts";
 
 const [mode, dir = "", seed, crashAt] = process.argv.slice(2);

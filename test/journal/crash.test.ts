@@ -8,12 +8,12 @@ import { test } from "node:test";
 import { openJournal } from "../../src/journal/open.ts";
 import type { Boundary } from "../../src/runtime/boundary.ts";
 import { silentLog } from "../../src/runtime/log.ts";
-import { createCountingBoundary, SimulatedCrash } from "../counting-boundary.ts";
-import { playCrashes } from "../crash-points.ts";
-import type { StoryCase } from "../failed-cases.ts";
-import { memoryFolder } from "../folder.ts";
-import { counts, seeds } from "../thorough.ts";
-import { createVirtualClock, type VirtualClock } from "../virtual-clock.ts";
+import { createCountingBoundary, SimulatedCrash } from "../support/counting-boundary.ts";
+import { playCrashes } from "../support/crash-points.ts";
+import type { StoryCase } from "../support/failed-cases.ts";
+import { memoryFolder } from "../support/folder.ts";
+import { counts, seeds } from "../support/thorough.ts";
+import { createVirtualClock, type VirtualClock } from "../support/virtual-clock.ts";
 import { allWork, checkWork, doWork, planWork } from "./workload.ts";
 
 test("a crash at any boundary loses nothing acknowledged, halves nothing, and the work goes on", async (t) => {

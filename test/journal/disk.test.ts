@@ -8,7 +8,7 @@ import { openJournal } from "../../src/journal/open.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { ProviderError } from "../../src/runtime/errors.ts";
 import { silentLog } from "../../src/runtime/log.ts";
-import { cannotMount, fillUp, mountDisk } from "../small-disk.ts";
+import { cannotMount, fillUp, mountDisk } from "../support/small-disk.ts";
 
 const deps = { clock: realClock, log: silentLog };
 

@@ -6,10 +6,10 @@ import { test } from "node:test";
 import { openJournal } from "../../src/journal/open.ts";
 import { inParallel } from "../../src/runtime/in-parallel.ts";
 import { silentLog } from "../../src/runtime/log.ts";
-import { createCountingBoundary } from "../counting-boundary.ts";
-import { temporaryFolder } from "../folder.ts";
-import { counts, seeds, thorough } from "../thorough.ts";
-import { createVirtualClock } from "../virtual-clock.ts";
+import { createCountingBoundary } from "../support/counting-boundary.ts";
+import { temporaryFolder } from "../support/folder.ts";
+import { counts, seeds, thorough } from "../support/thorough.ts";
+import { createVirtualClock } from "../support/virtual-clock.ts";
 import { startJournalProcess } from "./process.ts";
 import { allWork, checkWork, doWork, planWork } from "./workload.ts";
 

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../support/eventually.ts";
 
 export interface JournalProcess {
   readonly pid: number;

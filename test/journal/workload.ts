@@ -6,8 +6,8 @@ import assert from "node:assert/strict";
 import type { Journal } from "../../src/journal/journal.ts";
 import type { TableReads } from "../../src/journal/tables.ts";
 import { journalRelaxedFlushMs } from "../../src/journal/writer.ts";
-import { createSeededRandom } from "../seeded-random.ts";
-import type { VirtualClock } from "../virtual-clock.ts";
+import { createSeededRandom } from "../support/seeded-random.ts";
+import type { VirtualClock } from "../support/virtual-clock.ts";
 
 interface PlannedUnit {
   readonly index: number;

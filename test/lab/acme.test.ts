@@ -11,13 +11,13 @@ import { type IssuerOptions, openIssuer } from "../../src/gateway/acme/certifica
 import { type Boundary, openBoundary } from "../../src/runtime/boundary.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
-import { eventually } from "../eventually.ts";
-import { temporaryFolder } from "../folder.ts";
-import { askOn, connectGateway } from "../gateway-client.ts";
-import { publicHost, startGatewayStage } from "../gateway-stage.ts";
-import { startProgram } from "../program.ts";
-import { createSeededRandom } from "../seeded-random.ts";
-import { namespace } from "../simulated-kube.ts";
+import { eventually } from "../support/eventually.ts";
+import { temporaryFolder } from "../support/folder.ts";
+import { askOn, connectGateway } from "../support/gateway-client.ts";
+import { namespace } from "../support/kube/simulated-kube.ts";
+import { startProgram } from "../support/program.ts";
+import { createSeededRandom } from "../support/seeded-random.ts";
+import { publicHost, startGatewayStage } from "../support/stages/gateway-stage.ts";
 
 const skip = controlPlaneMissing(["pebble"]);
 const host = "provider.example.com";

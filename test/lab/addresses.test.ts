@@ -18,9 +18,9 @@ import { type IpOperatorOptions, type RunningIpOperator, startIpOperator } from 
 import { realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
 import { realRandom } from "../../src/runtime/random.ts";
-import { eventually } from "../eventually.ts";
-import { declarationOf, type PortWanted, shownService } from "../ip-stage.ts";
-import { createOwner } from "../owner.ts";
+import { eventually } from "../support/eventually.ts";
+import { createOwner } from "../support/owner.ts";
+import { declarationOf, type PortWanted, shownService } from "../support/stages/ip-stage.ts";
 import { labIsMissing, takeMetalLb } from "./cluster.ts";
 import { exposeLease, leaseOf, randomAddress, webGroup } from "./exposed-lease.ts";
 import { openKube } from "./open-kube.ts";
@@ -124,7 +124,7 @@ describe("leased addresses in the lab", { skip: labIsMissing }, () => {
       name: leasedIpName(declarationOf(lease, wanted)),
     });
 
-  /** Of these leases, as test/ip-stage.ts shows them, with their owners' names for those of the leases. */
+  /** Of these leases, as test/support/stages/ip-stage.ts shows them, with their owners' names for those of the leases. */
   async function shown(): Promise<string[]> {
     const all = await Promise.all(
       Object.entries({ ann, annToo, ben }).map(async ([name, lease]) => {

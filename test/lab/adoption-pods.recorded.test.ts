@@ -2,8 +2,8 @@
 import { after, before, describe } from "node:test";
 import { places } from "../../lab/places.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
-import { checkAdoption } from "../adoption.contract.ts";
-import { recordedLeases } from "../recorded-leases.ts";
+import { checkAdoption } from "../support/contracts/adoption.contract.ts";
+import { recordedLeases } from "../support/samples/recorded-leases.ts";
 import { kubectl, labIsMissing, shareNode } from "./cluster.ts";
 import { offerNode } from "./lease-look.ts";
 import { openKube } from "./open-kube.ts";

@@ -1,7 +1,7 @@
 import { after, describe } from "node:test";
 import { controlPlaneMissing, sharedControlPlane } from "../../lab/own-control-plane.ts";
-import { checkAdoption } from "../adoption.contract.ts";
-import { oneOfEachShape, recordedLeases } from "../recorded-leases.ts";
+import { checkAdoption } from "../support/contracts/adoption.contract.ts";
+import { oneOfEachShape, recordedLeases } from "../support/samples/recorded-leases.ts";
 import { openKube } from "./open-kube.ts";
 
 const skip = controlPlaneMissing(["kube"]);

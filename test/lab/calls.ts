@@ -1,7 +1,7 @@
 /** What a pod hears that calls somebody: the network of the lab, felt by real packets. */
 import { text } from "node:stream/consumers";
 import type { Kube } from "../../src/kube/kube.ts";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import type { PodAt } from "./pods.ts";
 
 /** A policy holds a few milliseconds after it was written; a try that must fail takes a second. */

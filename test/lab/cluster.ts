@@ -5,7 +5,7 @@ import { kubectl as runKubectl } from "../../lab/kubectl.ts";
 import { fakeNode } from "../../lab/kwok/component.ts";
 import { status } from "../../lab/lab.ts";
 import { takeTurn } from "../../lab/lock.ts";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../support/eventually.ts";
 
 /** Why the lab's tests cannot run, or false. In CI nothing is skipped: there a missing lab makes the tests fail. */
 export const labIsMissing: string | false =

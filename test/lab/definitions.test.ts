@@ -1,6 +1,6 @@
 import { after } from "node:test";
 import { places } from "../../lab/places.ts";
-import { checkDefinitions } from "../definitions.contract.ts";
+import { checkDefinitions } from "../support/contracts/definitions.contract.ts";
 import { labIsMissing, temporaryNamespace } from "./cluster.ts";
 import { openKube } from "./open-kube.ts";
 

@@ -8,8 +8,8 @@ import { kubectl } from "../../lab/kubectl.ts";
 import { nodeName } from "../../lab/places.ts";
 import { parseBytes, parseCount, parseCpuMilli } from "../../src/market/quantity.ts";
 import type { SoldResources } from "../../src/operators/inventory/accounting/resources.ts";
-import { eventually } from "../eventually.ts";
-import type { Owner } from "../owner.ts";
+import { eventually } from "../support/eventually.ts";
+import type { Owner } from "../support/owner.ts";
 import { podStartsWithinMs, read } from "./cluster.ts";
 
 export const namespace = "akash-services";

@@ -13,8 +13,8 @@ import type { LeaseId } from "../../src/market/ids.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import type { ManifestGroup } from "../../src/market/manifest.ts";
 import { readSdl } from "../../src/market/sdl/sdl.ts";
-import { eventually } from "../eventually.ts";
-import type { Owner } from "../owner.ts";
+import { eventually } from "../support/eventually.ts";
+import type { Owner } from "../support/owner.ts";
 import { kubectl, podStartsWithinMs } from "./cluster.ts";
 import { podsOf } from "./lease-look.ts";
 

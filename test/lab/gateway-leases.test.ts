@@ -7,11 +7,11 @@ import { kinds } from "../../src/kube/kinds.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
 import { realRandom } from "../../src/runtime/random.ts";
-import { eventually } from "../eventually.ts";
-import { ask } from "../gateway-client.ts";
-import { startGatewayStage } from "../gateway-stage.ts";
-import { shop } from "../lease-sdl.ts";
-import { machine, prepareKube } from "../lease-stage.ts";
+import { eventually } from "../support/eventually.ts";
+import { ask } from "../support/gateway-client.ts";
+import { shop } from "../support/samples/lease-sdl.ts";
+import { startGatewayStage } from "../support/stages/gateway-stage.ts";
+import { machine, prepareKube } from "../support/stages/lease-stage.ts";
 import { openKube } from "./open-kube.ts";
 
 /** Of a control plane that starts on a busy machine. */

@@ -1,6 +1,6 @@
 import { after, describe } from "node:test";
 import { controlPlaneMissing, sharedControlPlane } from "../../lab/own-control-plane.ts";
-import { checkGoingBack } from "../going-back.contract.ts";
+import { checkGoingBack } from "../support/contracts/going-back.contract.ts";
 import { openKube } from "./open-kube.ts";
 
 const skip = controlPlaneMissing(["kube"]);

@@ -14,11 +14,11 @@ import { readSdl } from "../../src/market/sdl/sdl.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
 import { realRandom } from "../../src/runtime/random.ts";
-import { connectTo, reflect } from "../connect-client.ts";
-import { eventually } from "../eventually.ts";
-import { temporaryFolder } from "../folder.ts";
-import { certificateOf, startGatewayStage } from "../gateway-stage.ts";
-import { protoJson } from "../manifest-wire.ts";
+import { connectTo, reflect } from "../support/connect-client.ts";
+import { eventually } from "../support/eventually.ts";
+import { temporaryFolder } from "../support/folder.ts";
+import { protoJson } from "../support/samples/manifest-wire.ts";
+import { certificateOf, startGatewayStage } from "../support/stages/gateway-stage.ts";
 import { labIsMissing, podStartsWithinMs, removeNamespace } from "./cluster.ts";
 import { providerAccount } from "./provider-account.ts";
 

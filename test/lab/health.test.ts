@@ -6,7 +6,7 @@ import { places } from "../../lab/places.ts";
 import { podFacts } from "../../src/cluster/health/pod-health.ts";
 import { fieldsOf, recordsOf } from "../../src/kube/json-fields.ts";
 import { type Kind, kinds } from "../../src/kube/kinds.ts";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import { labIsMissing, podStartsWithinMs, temporaryNamespace } from "./cluster.ts";
 import { container, putPod } from "./odd-pods.ts";
 import { openKube } from "./open-kube.ts";

@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";
 import { kinds, resourceOf } from "../../src/kube/kinds.ts";
-import { eventually } from "../eventually.ts";
-import { definitionOf } from "../kube-definition.ts";
-import { clusterMs } from "../kube-objects.ts";
-import type { Owner } from "../owner.ts";
-import { startProgram } from "../program.ts";
+import { eventually } from "../support/eventually.ts";
+import { definitionOf } from "../support/kube/kube-definition.ts";
+import { clusterMs } from "../support/kube/kube-objects.ts";
+import type { Owner } from "../support/owner.ts";
+import { startProgram } from "../support/program.ts";
 import { openKube } from "./open-kube.ts";
 
 const skip = controlPlaneMissing();

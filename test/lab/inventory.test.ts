@@ -11,10 +11,10 @@ import { kinds } from "../../src/kube/kinds.ts";
 import { parseBytes } from "../../src/market/quantity.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { connectGrpc } from "../../src/runtime/grpc/grpc-client.ts";
-import { eventually } from "../eventually.ts";
-import { openGrpcClient } from "../grpc-client.ts";
-import { ipLinks, lsblk, lscpu, memoryBytesOfFree } from "../machine-tools.ts";
-import { createOwner } from "../owner.ts";
+import { eventually } from "../support/eventually.ts";
+import { openGrpcClient } from "../support/grpc-client.ts";
+import { ipLinks, lsblk, lscpu, memoryBytesOfFree } from "../support/machine-tools.ts";
+import { createOwner } from "../support/owner.ts";
 import {
   create,
   createPod,

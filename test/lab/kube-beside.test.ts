@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { controlPlaneMissing, sharedControlPlane } from "../../lab/own-control-plane.ts";
 import { kubeSockets } from "../../src/kube/http/agents.ts";
 import { kinds } from "../../src/kube/kinds.ts";
-import { eventually } from "../eventually.ts";
-import { configMap } from "../kube.contract.ts";
+import { configMap } from "../support/contracts/kube.contract.ts";
+import { eventually } from "../support/eventually.ts";
 import { openKube } from "./open-kube.ts";
 
 const watches = 300;

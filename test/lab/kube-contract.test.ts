@@ -5,8 +5,8 @@ import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-pl
 import { places } from "../../lab/places.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import type { ObjectAt } from "../../src/kube/kube.ts";
-import { checkKubeContract, type KubeStage } from "../kube.contract.ts";
-import { pickUid } from "../kube-objects.ts";
+import { checkKubeContract, type KubeStage } from "../support/contracts/kube.contract.ts";
+import { pickUid } from "../support/kube/kube-objects.ts";
 import { labIsMissing, temporaryNamespace } from "./cluster.ts";
 import { openKube } from "./open-kube.ts";
 import { runShell } from "./pods.ts";

@@ -9,10 +9,10 @@ import { type Kind, kinds } from "../../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../../src/kube/kube.ts";
 import { realClock, sleep } from "../../src/runtime/clock.ts";
 import type { Random } from "../../src/runtime/random.ts";
-import { type CuttableProxy, startProxy } from "../cuttable-proxy.ts";
-import { eventually } from "../eventually.ts";
-import { definitionOf } from "../kube-definition.ts";
-import { createSeededRandom } from "../seeded-random.ts";
+import { type CuttableProxy, startProxy } from "../support/cuttable-proxy.ts";
+import { eventually } from "../support/eventually.ts";
+import { definitionOf } from "../support/kube/kube-definition.ts";
+import { createSeededRandom } from "../support/seeded-random.ts";
 import { type Beats, type Observed, observe, versionOf } from "./observer.ts";
 import { openKube } from "./open-kube.ts";
 

@@ -2,8 +2,8 @@
 import { test } from "node:test";
 import { places } from "../../lab/places.ts";
 import { kinds } from "../../src/kube/kinds.ts";
-import { eventually } from "../eventually.ts";
-import { rejection } from "../kube-objects.ts";
+import { eventually } from "../support/eventually.ts";
+import { rejection } from "../support/kube/kube-objects.ts";
 import { labIsMissing, temporaryNamespace } from "./cluster.ts";
 import { openKube } from "./open-kube.ts";
 

@@ -7,8 +7,8 @@ import { kubeSilenceMs } from "../../src/kube/client/list-watch.ts";
 import { kubeWatchMostMs } from "../../src/kube/client/watch-stream.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import type { Kube } from "../../src/kube/kube.ts";
-import { eventually } from "../eventually.ts";
-import { configMap } from "../kube.contract.ts";
+import { configMap } from "../support/contracts/kube.contract.ts";
+import { eventually } from "../support/eventually.ts";
 import { hastyClock, openKube } from "./open-kube.ts";
 
 const missing = controlPlaneMissing();

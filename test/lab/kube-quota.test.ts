@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { places } from "../../lab/places.ts";
 import { type Kind, kinds } from "../../src/kube/kinds.ts";
 import { ProviderError } from "../../src/runtime/errors.ts";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import { labIsMissing, temporaryNamespace } from "./cluster.ts";
 import { openKube } from "./open-kube.ts";
 

@@ -13,15 +13,21 @@ import type { Kube, KubeObject, ObjectAt } from "../../src/kube/kube.ts";
 import { leaseObjects } from "../../src/kube/objects/lease-objects.ts";
 import type { DesiredObject } from "../../src/kube/objects/lease-workload.ts";
 import { discoveryPod } from "../../src/operators/inventory/nodes/discovery-pod.ts";
-import { eventually } from "../eventually.ts";
-import { definitionOf } from "../kube-definition.ts";
-import { webDeployment } from "../kube-objects.ts";
-import { objectSettings, sampleExpose, sampleResources, sampleService, sampleWorkload } from "../lease-samples.ts";
-import { shapes } from "../object-shapes.ts";
-import { createOwner } from "../owner.ts";
-import { recordedObjects } from "../recorded-objects.ts";
-import { checkNothingIsLeftUnwritten, checkNothingIsWrittenAgain, type Place } from "../restart-properties.ts";
-import { runs } from "../runs.ts";
+import { eventually } from "../support/eventually.ts";
+import { definitionOf } from "../support/kube/kube-definition.ts";
+import { webDeployment } from "../support/kube/kube-objects.ts";
+import { shapes } from "../support/kube/object-shapes.ts";
+import { createOwner } from "../support/owner.ts";
+import { checkNothingIsLeftUnwritten, checkNothingIsWrittenAgain, type Place } from "../support/restart-properties.ts";
+import { runs } from "../support/runs.ts";
+import {
+  objectSettings,
+  sampleExpose,
+  sampleResources,
+  sampleService,
+  sampleWorkload,
+} from "../support/samples/lease-samples.ts";
+import { recordedObjects } from "../support/samples/recorded-objects.ts";
 import { kubectl } from "./cluster.ts";
 import { openKube } from "./open-kube.ts";
 

@@ -12,11 +12,11 @@ import { type Kind, kinds } from "../../src/kube/kinds.ts";
 import type { Kube, KubeObject, WatchCache } from "../../src/kube/kube.ts";
 import type { ErrorCode } from "../../src/runtime/catalogue.ts";
 import { ProviderError } from "../../src/runtime/errors.ts";
-import { eventually } from "../eventually.ts";
-import { temporaryFolder } from "../folder.ts";
-import { definitionOf } from "../kube-definition.ts";
-import type { Owner } from "../owner.ts";
-import { makeCertificate, type TestCertificate } from "../test-certificate.ts";
+import { eventually } from "../support/eventually.ts";
+import { temporaryFolder } from "../support/folder.ts";
+import { definitionOf } from "../support/kube/kube-definition.ts";
+import type { Owner } from "../support/owner.ts";
+import { makeCertificate, type TestCertificate } from "../support/test-certificate.ts";
 import { hastyClock, openKube } from "./open-kube.ts";
 
 const missing = controlPlaneMissing();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { shellImage } from "../../lab/images.ts";
 import { nodeName } from "../../lab/places.ts";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import { fakeNodes, labIsMissing, read, runPod, temporaryNamespace } from "./cluster.ts";
 
 interface Pod {

@@ -3,7 +3,7 @@ import { get } from "node:http";
 import { describe, it, type TestContext } from "node:test";
 import { shellImage, webImage } from "../../lab/images.ts";
 import { network } from "../../lab/places.ts";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import { create, execute, labIsMissing, read, runPod, temporaryNamespace } from "./cluster.ts";
 
 describe("the way into the lab", { skip: labIsMissing, concurrency: true }, () => {

@@ -12,7 +12,7 @@ import { networkPolicies, type PolicySettings } from "../../src/kube/objects/net
 import { addressOf } from "../../src/market/address.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import { readSdl } from "../../src/market/sdl/sdl.ts";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import { podStartsWithinMs, removeNamespace } from "./cluster.ts";
 import { offerNode } from "./lease-look.ts";
 import type { PodAt } from "./pods.ts";

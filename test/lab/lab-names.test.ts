@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { shellImage, webImage } from "../../lab/images.ts";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import { create, execute, labIsMissing, read, runPod, temporaryNamespace } from "./cluster.ts";
 
 describe("names in the lab", { skip: labIsMissing, concurrency: true }, () => {

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { providerImage } from "../../lab/images.ts";
-import { temporaryFolder } from "../folder.ts";
-import { writeScript } from "../price-script.ts";
+import { temporaryFolder } from "../support/folder.ts";
+import { writeScript } from "../support/samples/price-script.ts";
 import { labIsMissing, outputOf, temporaryNamespace } from "./cluster.ts";
 
 /** With each of the programs that operators' price scripts call. */

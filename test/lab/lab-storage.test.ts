@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { shellImage } from "../../lab/images.ts";
 import { places } from "../../lab/places.ts";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import {
   create,
   execute,

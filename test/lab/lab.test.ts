@@ -10,7 +10,7 @@ import { ctr } from "../../lab/containerd.ts";
 import { busybox, logsImage, shellImage, webImage } from "../../lab/images.ts";
 import { importImage } from "../../lab/import-image.ts";
 import { status } from "../../lab/lab.ts";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import {
   create,
   execute,

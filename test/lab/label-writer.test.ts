@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto";
 import { after } from "node:test";
 import { controlPlaneMissing, sharedControlPlane } from "../../lab/own-control-plane.ts";
 import { kinds } from "../../src/kube/kinds.ts";
-import { checkLabelWriter, type LabelStage } from "../label-writer.contract.ts";
-import type { Owner } from "../owner.ts";
+import { checkLabelWriter, type LabelStage } from "../support/contracts/label-writer.contract.ts";
+import type { Owner } from "../support/owner.ts";
 import { kubectl } from "./cluster.ts";
 import { openKube } from "./open-kube.ts";
 

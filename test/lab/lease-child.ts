@@ -29,8 +29,8 @@ import { ProviderError } from "../../src/runtime/errors.ts";
 import { invariant } from "../../src/runtime/invariant.ts";
 import { untilAborted } from "../../src/runtime/lifecycle.ts";
 import { silentLog } from "../../src/runtime/log.ts";
-import { fixedPricing } from "../bid-stage.ts";
-import { createSeededRandom } from "../seeded-random.ts";
+import { createSeededRandom } from "../support/seeded-random.ts";
+import { fixedPricing } from "../support/stages/bid-stage.ts";
 import { attributes } from "./lease-sdl.ts";
 
 export interface LeaseTask {

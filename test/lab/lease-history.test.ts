@@ -6,9 +6,9 @@ import type { LeaseEvent } from "../../src/cluster/leases/events/lease-history.t
 import type { LeaseId } from "../../src/market/ids.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import { readSdl } from "../../src/market/sdl/sdl.ts";
-import { eventually } from "../eventually.ts";
-import { createOwner } from "../owner.ts";
-import { startProgram } from "../program.ts";
+import { eventually } from "../support/eventually.ts";
+import { createOwner } from "../support/owner.ts";
+import { startProgram } from "../support/program.ts";
 import { kubectl, labIsMissing, read, removeNamespace, shareNode } from "./cluster.ts";
 import { offerNode } from "./lease-look.ts";
 import { shellImage } from "./lease-sdl.ts";

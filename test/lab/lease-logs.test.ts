@@ -13,9 +13,9 @@ import { kinds } from "../../src/kube/kinds.ts";
 import { managedSelector, serviceLabel } from "../../src/kube/objects/lease-labels.ts";
 import type { Address } from "../../src/market/address.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
-import { startProxy } from "../cuttable-proxy.ts";
-import { eventually } from "../eventually.ts";
-import { temporaryFolder } from "../folder.ts";
+import { startProxy } from "../support/cuttable-proxy.ts";
+import { eventually } from "../support/eventually.ts";
+import { temporaryFolder } from "../support/folder.ts";
 import { create, labIsMissing, removeNamespace } from "./cluster.ts";
 import { openKube } from "./open-kube.ts";
 

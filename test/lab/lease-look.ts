@@ -7,7 +7,7 @@ import { labelKeys } from "../../src/kube/node-labels.ts";
 import { idLabels } from "../../src/kube/objects/lease-labels.ts";
 import type { LeaseId } from "../../src/market/ids.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import { kubectl, podStartsWithinMs, read } from "./cluster.ts";
 
 /** Everything that a lease is made of, but what the cluster makes of it by itself. */

@@ -1,8 +1,8 @@
 /** The objects of leases on a real API server with its controllers; no pod ever runs. */
 import { after, describe } from "node:test";
 import { controlPlaneMissing, sharedControlPlane } from "../../lab/own-control-plane.ts";
-import { leaseObjectsContract } from "../lease-objects.contract.ts";
-import { runs } from "../runs.ts";
+import { leaseObjectsContract } from "../support/contracts/lease-objects.contract.ts";
+import { runs } from "../support/runs.ts";
 import { openKube } from "./open-kube.ts";
 
 const skip = controlPlaneMissing(["kube"]);

@@ -13,13 +13,13 @@ import { manifestHash } from "../../src/market/manifest.ts";
 import { type Clock, realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
 import { realRandom } from "../../src/runtime/random.ts";
-import { eventually } from "../eventually.ts";
-import { temporaryFolder } from "../folder.ts";
-import { shop } from "../lease-keeper-stage.ts";
-import { prepareKube } from "../lease-stage.ts";
-import type { Owner } from "../owner.ts";
-import { openReconciler } from "../reconcile-stage.ts";
-import { bidOf, chainOf, createWorld, leaseOf, orderKey } from "../reservation-stage.ts";
+import { eventually } from "../support/eventually.ts";
+import { temporaryFolder } from "../support/folder.ts";
+import type { Owner } from "../support/owner.ts";
+import { shop } from "../support/stages/lease-keeper-stage.ts";
+import { prepareKube } from "../support/stages/lease-stage.ts";
+import { openReconciler } from "../support/stages/reconcile-stage.ts";
+import { bidOf, chainOf, createWorld, leaseOf, orderKey } from "../support/stages/reservation-stage.ts";
 import { hastyClock, openKube } from "./open-kube.ts";
 
 /** Manifests that came just now are old by it, and its patience is short. */

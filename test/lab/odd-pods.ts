@@ -1,6 +1,6 @@
 /** Pods of the lab whose requests are hard to count. */
 import { shellImage } from "../../lab/images.ts";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import { create } from "./cluster.ts";
 
 export const container = (requests: Readonly<Record<string, string>>, more: object = {}) => ({

@@ -4,7 +4,7 @@ import type { Kube } from "../../src/kube/kube.ts";
 import { type Clock, realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
 import { realRandom } from "../../src/runtime/random.ts";
-import type { Owner } from "../owner.ts";
+import type { Owner } from "../support/owner.ts";
 
 export interface OpenKubeOptions {
   readonly fieldManager?: string;

@@ -8,7 +8,7 @@ import { places } from "../../lab/places.ts";
 import { installDefinitions } from "../../src/kube/definitions.ts";
 import type { KubeObject } from "../../src/kube/kube.ts";
 import { realClock } from "../../src/runtime/clock.ts";
-import type { Owner } from "../owner.ts";
+import type { Owner } from "../support/owner.ts";
 import { openKube } from "./open-kube.ts";
 import { accountKubeconfig } from "./provider-account.ts";
 import { grantsOf } from "./provider-manifests.ts";

@@ -8,8 +8,8 @@ import { metalLbNamespace } from "../../src/kube/objects/metallb.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
 import { realRandom } from "../../src/runtime/random.ts";
-import { eventually } from "../eventually.ts";
-import { createOwner, type Owner } from "../owner.ts";
+import { eventually } from "../support/eventually.ts";
+import { createOwner, type Owner } from "../support/owner.ts";
 import { kubectl } from "./cluster.ts";
 import { openKube } from "./open-kube.ts";
 

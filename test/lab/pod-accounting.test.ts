@@ -4,7 +4,7 @@ import { after, test } from "node:test";
 import { controlPlaneMissing, sharedControlPlane } from "../../lab/own-control-plane.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import { allocationOf, projectPod } from "../../src/operators/inventory/accounting/watched-pod.ts";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import { kubectl } from "./cluster.ts";
 import { allocatedIn } from "./described-node.ts";
 import { openKube } from "./open-kube.ts";

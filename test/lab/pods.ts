@@ -2,7 +2,7 @@
 import { shellImage } from "../../lab/images.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import type { Kube, KubeObject } from "../../src/kube/kube.ts";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../support/eventually.ts";
 
 /** Starting busybox takes two seconds; a busy machine takes longer. */
 const podStartsWithinMs = 60_000;

@@ -9,8 +9,8 @@ import { secret } from "../../lab/secrets.ts";
 import { installDefinitions } from "../../src/kube/definitions.ts";
 import type { KubeObject, ObjectAt } from "../../src/kube/kube.ts";
 import { realClock } from "../../src/runtime/clock.ts";
-import { temporaryFolder } from "../folder.ts";
-import type { Owner } from "../owner.ts";
+import { temporaryFolder } from "../support/folder.ts";
+import type { Owner } from "../support/owner.ts";
 import { openKube } from "./open-kube.ts";
 import { grantsOf, providerManifests } from "./provider-manifests.ts";
 

@@ -15,10 +15,10 @@ import { startRestServer } from "../../src/gateway/rest/server.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import type { GrpcMethod } from "../../src/runtime/grpc/methods.ts";
 import { silentLog } from "../../src/runtime/log.ts";
-import { eventually } from "../eventually.ts";
-import { ask } from "../gateway-client.ts";
-import { certificateOf } from "../gateway-stage.ts";
-import { openGrpcClient } from "../grpc-client.ts";
+import { eventually } from "../support/eventually.ts";
+import { ask } from "../support/gateway-client.ts";
+import { openGrpcClient } from "../support/grpc-client.ts";
+import { certificateOf } from "../support/stages/gateway-stage.ts";
 
 const path = "/test.Service/One";
 const file = { name: "test.proto", package: "test", services: { Service: [] } };

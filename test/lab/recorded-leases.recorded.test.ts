@@ -1,6 +1,6 @@
 import { after, describe } from "node:test";
 import { controlPlaneMissing, sharedControlPlane } from "../../lab/own-control-plane.ts";
-import { checkRecordedLeases } from "../recorded-leases.contract.ts";
+import { checkRecordedLeases } from "../support/contracts/recorded-leases.contract.ts";
 import { openKube } from "./open-kube.ts";
 
 const skip = controlPlaneMissing(["kube"]);

@@ -1,7 +1,7 @@
 /** Requests from outside the cluster, through the lab's ingress controller or to an address. */
 import { Agent, request } from "node:http";
 import { network } from "../../lab/places.ts";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../support/eventually.ts";
 
 interface Asked {
   /** 0 where nothing answered. */

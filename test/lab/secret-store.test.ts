@@ -1,7 +1,7 @@
 /** The Secret of our certificates on a real API server. */
 import { after } from "node:test";
 import { controlPlaneMissing, sharedControlPlane } from "../../lab/own-control-plane.ts";
-import { checkSecretStore } from "../secret-store.contract.ts";
+import { checkSecretStore } from "../support/contracts/secret-store.contract.ts";
 import { openKube } from "./open-kube.ts";
 
 const skip = controlPlaneMissing();

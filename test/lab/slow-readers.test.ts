@@ -8,7 +8,7 @@ import { holdSlowReaders } from "../../bench/slow-readers.ts";
 import { deploy, scripted, startStreamClients } from "../../bench/stream-clients.ts";
 import { shellImage } from "../../lab/images.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
-import { temporaryFolder } from "../folder.ts";
+import { temporaryFolder } from "../support/folder.ts";
 import { kubectl, labIsMissing } from "./cluster.ts";
 import { providerAccount } from "./provider-account.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { temporaryFolder } from "../../test/folder.ts";
+import { temporaryFolder } from "../../test/support/folder.ts";
 import { baseLayer } from "./base-layer.ts";
 
 test("packages become one layer: folders merged, links as they are, nobody's set-user-id, no manuals", (t) => {

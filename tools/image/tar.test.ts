@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { lstatSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { temporaryFolder } from "../../test/folder.ts";
+import { temporaryFolder } from "../../test/support/folder.ts";
 import { type Entry, tar, untar } from "./tar.ts";
 
 const mixed: readonly Entry[] = [

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { someInputs } from "../../../test/a-decision.ts";
-import { cheap, failingOrders } from "../../../test/failing-orders.ts";
+import { someInputs } from "../../../test/support/a-decision.ts";
+import { cheap, failingOrders } from "../../../test/support/samples/failing-orders.ts";
 import { formatDecCoin, parseDecCoin } from "../../market/coin.ts";
 import type { Fit } from "../../market/fit.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";

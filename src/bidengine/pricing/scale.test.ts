@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { groupOf, type UnitWish } from "../../../test/market-group.ts";
-import { priceRequest, priceSettings } from "../../../test/price-settings.ts";
-import { createSeededRandom } from "../../../test/seeded-random.ts";
+import { groupOf, type UnitWish } from "../../../test/support/market-group.ts";
+import { priceRequest, priceSettings } from "../../../test/support/price-settings.ts";
+import { createSeededRandom } from "../../../test/support/seeded-random.ts";
 import { showDecCoin } from "../../market/coin.ts";
 import { createRandomRange } from "./create-pricing.ts";
 import type { Quote } from "./pricing.ts";

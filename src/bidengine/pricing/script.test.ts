@@ -2,12 +2,19 @@ import assert from "node:assert/strict";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { eventually } from "../../../test/eventually.ts";
-import { temporaryFolder } from "../../../test/folder.ts";
-import { groupOf } from "../../../test/market-group.ts";
-import { linesOf, longTime, openFiles, processesWith, writeScript, zombiesOfOurs } from "../../../test/price-script.ts";
-import { priceRequest } from "../../../test/price-settings.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { temporaryFolder } from "../../../test/support/folder.ts";
+import { groupOf } from "../../../test/support/market-group.ts";
+import { priceRequest } from "../../../test/support/price-settings.ts";
+import {
+  linesOf,
+  longTime,
+  openFiles,
+  processesWith,
+  writeScript,
+  zombiesOfOurs,
+} from "../../../test/support/samples/price-script.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { showDecCoin } from "../../market/coin.ts";
 import { type Clock, realClock } from "../../runtime/clock.ts";
 import { silentLog } from "../../runtime/log.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { groupOf, type UnitWish } from "../../../test/market-group.ts";
-import { priceRequest, priceSettings } from "../../../test/price-settings.ts";
-import { runs } from "../../../test/runs.ts";
+import { groupOf, type UnitWish } from "../../../test/support/market-group.ts";
+import { priceRequest, priceSettings } from "../../../test/support/price-settings.ts";
+import { runs } from "../../../test/support/runs.ts";
 import { bridgedDollars, showDecCoin } from "../../market/coin.ts";
 import { parseDecimal } from "../../market/decimal.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";

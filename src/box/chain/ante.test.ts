@@ -7,8 +7,8 @@ import {
   SignMode,
   TxRaw,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { signTransaction } from "../../../test/chain-signing.ts";
-import { alice, bob, carol, chainId, createTestApp, second, sendMessage } from "../../../test/embedded-app.ts";
+import { signTransaction } from "../../../test/support/chain-signing.ts";
+import { alice, bob, carol, chainId, createTestApp, second, sendMessage } from "../../../test/support/embedded-app.ts";
 import type { TxResult } from "./abci.ts";
 import { moduleAddress } from "./modules/auth/accounts.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readJsonRecording } from "../../../test/recordings.ts";
+import { readJsonRecording } from "../../../test/support/recordings.ts";
 import type { AbciEvent } from "./abci.ts";
 import { typedEvent } from "./events.ts";
 

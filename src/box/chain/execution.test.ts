@@ -7,8 +7,16 @@ import {
   TxMsgData,
   TxRaw,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { type Unsigned, unsignedTransaction } from "../../../test/chain-signing.ts";
-import { alice, bob, carol, chainId, createTestApp, sendMessage, type TestApp } from "../../../test/embedded-app.ts";
+import { type Unsigned, unsignedTransaction } from "../../../test/support/chain-signing.ts";
+import {
+  alice,
+  bob,
+  carol,
+  chainId,
+  createTestApp,
+  sendMessage,
+  type TestApp,
+} from "../../../test/support/embedded-app.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import type { TxResult } from "./abci.ts";
 import type { Module } from "./module.ts";

@@ -17,7 +17,8 @@ import {
   createLease,
   orderId,
   startReclaim,
-} from "../../../test/market-messages.ts";
+} from "../../../test/support/market-messages.ts";
+import { runs } from "../../../test/support/runs.ts";
 import {
   type MarketStage,
   marketStage,
@@ -26,8 +27,7 @@ import {
   person,
   provider,
   tenant,
-} from "../../../test/market-stage.ts";
-import { runs } from "../../../test/runs.ts";
+} from "../../../test/support/stages/market-stage.ts";
 import {
   queryBidsResponse,
   queryDeploymentsResponse,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PageRequest } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import fc from "fast-check";
-import { runs } from "../../../test/runs.ts";
+import { runs } from "../../../test/support/runs.ts";
 import { paginate } from "./paging.ts";
 import { createStore } from "./store.ts";
 

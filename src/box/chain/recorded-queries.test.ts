@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { QueryProvidersResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import { QueryTotalSupplyResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { readJsonRecording } from "../../../test/recordings.ts";
+import { readJsonRecording } from "../../../test/support/recordings.ts";
 import { readCoins } from "./coins.ts";
 import { createContext } from "./context.ts";
 import type { Context, Module } from "./module.ts";

@@ -1,10 +1,10 @@
 /** Each rule that the played MetalLB follows, and what the recordings show that the real one gave. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createOwner, type Owner } from "../../../test/owner.ts";
-import { readJsonRecording } from "../../../test/recordings.ts";
-import { createSeededRandom } from "../../../test/seeded-random.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { createOwner, type Owner } from "../../../test/support/owner.ts";
+import { readJsonRecording } from "../../../test/support/recordings.ts";
+import { createSeededRandom } from "../../../test/support/seeded-random.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { fieldsOf, recordsOf } from "../../kube/json-fields.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { KubeObject } from "../../kube/kube.ts";

@@ -12,7 +12,7 @@ import {
   QueryProvidersResponse,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import { QueryAccountsResponse, QueryTotalSupplyResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { readJsonRecording } from "../../../test/recordings.ts";
+import { readJsonRecording } from "../../../test/support/recordings.ts";
 import { type Codec, generated } from "../../runtime/protobuf.ts";
 import {
   queryBidsResponse,

@@ -7,8 +7,8 @@ import {
   QueryParamsResponse,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import fc from "fast-check";
-import { readJsonRecording } from "../../../test/recordings.ts";
-import { runs } from "../../../test/runs.ts";
+import { readJsonRecording } from "../../../test/support/recordings.ts";
+import { runs } from "../../../test/support/runs.ts";
 import { nanoseconds } from "../../runtime/protobuf.ts";
 import * as reclamation from "./wire-messages.ts";
 import { queryMarketParamsResponse } from "./wire-messages.ts";

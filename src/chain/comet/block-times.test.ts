@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { type Log, silentLog } from "../../runtime/log.ts";
 import { createClockCheck, rpcClockSkewBlocks, rpcClockSkewMs } from "./block-times.ts";
 

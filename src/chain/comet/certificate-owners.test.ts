@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MsgExec } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { signTransaction, testKey } from "../../../test/chain-signing.ts";
-import type { Message } from "../../../test/market-stage.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { signTransaction, testKey } from "../../../test/support/chain-signing.ts";
+import type { Message } from "../../../test/support/stages/market-stage.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { addressOf } from "../../market/address.ts";
 import { packMessage } from "../tx/messages.ts";
 import { certificateOwners } from "./blocks.ts";

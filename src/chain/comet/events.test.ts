@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { person } from "../../../test/market-stage.ts";
-import { readJsonRecording } from "../../../test/recordings.ts";
-import { runs } from "../../../test/runs.ts";
+import { readJsonRecording } from "../../../test/support/recordings.ts";
+import { runs } from "../../../test/support/runs.ts";
+import { person } from "../../../test/support/stages/market-stage.ts";
 import { typedEvent } from "../../box/chain/events.ts";
 import { formatDecCoin } from "../../market/coin.ts";
 import { decimalFromAtto, formatDecimal } from "../../market/decimal.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import fc from "fast-check";
-import { openPool, startEventChain } from "../../../test/event-chain.ts";
-import { startFaultProxy } from "../../../test/fault-proxy.ts";
-import { runs } from "../../../test/runs.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { openPool, startEventChain } from "../../../test/support/event-chain.ts";
+import { startFaultProxy } from "../../../test/support/fault-proxy.ts";
+import { runs } from "../../../test/support/runs.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { createGapJudge, rpcGapPatienceMs } from "./gap.ts";
 

@@ -1,7 +1,7 @@
 /** What paces the follower: the measured block time, and the wait that a bell ends. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { createWakeSignal } from "../../runtime/wake-signal.ts";
 import { createBlockTime, rpcBlockTimeFirstMs, rpcBlockTimeLeastMs } from "./block-times.ts";
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { startEventChain } from "../../../test/event-chain.ts";
-import { eventually } from "../../../test/eventually.ts";
-import { startFaultProxy } from "../../../test/fault-proxy.ts";
-import { createSeededRandom } from "../../../test/seeded-random.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { startEventChain } from "../../../test/support/event-chain.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { startFaultProxy } from "../../../test/support/fault-proxy.ts";
+import { createSeededRandom } from "../../../test/support/seeded-random.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { createNodeTransport, rpcWakePingMs } from "./http-transport.ts";
 import type { RpcTransport } from "./transport.ts";

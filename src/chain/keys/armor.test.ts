@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { armor, known } from "../../../test/keyring-samples.ts";
-import { runs } from "../../../test/runs.ts";
+import { runs } from "../../../test/support/runs.ts";
+import { armor, known } from "../../../test/support/samples/keyring-samples.ts";
 import { type Armor, crc24, readArmor } from "./armored-key.ts";
 
 function read(text: string): Armor {

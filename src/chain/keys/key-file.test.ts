@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { temporaryFolder } from "../../../test/folder.ts";
-import { aminoKey, armor, armoredBytes, armoredExport, known, writeSecret } from "../../../test/keyring-samples.ts";
+import { temporaryFolder } from "../../../test/support/folder.ts";
+import {
+  aminoKey,
+  armor,
+  armoredBytes,
+  armoredExport,
+  known,
+  writeSecret,
+} from "../../../test/support/samples/keyring-samples.ts";
 import { readAminoKey } from "./key-formats.ts";
 import { openKey } from "./open-key.ts";
 

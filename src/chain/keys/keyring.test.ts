@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { temporaryFolder } from "../../../test/folder.ts";
+import { temporaryFolder } from "../../../test/support/folder.ts";
 import {
   aminoEntryOf,
   encryptItem,
@@ -13,7 +13,7 @@ import {
   type SampleEntry,
   writeKeyring,
   writeSecret,
-} from "../../../test/keyring-samples.ts";
+} from "../../../test/support/samples/keyring-samples.ts";
 import { openKey } from "./open-key.ts";
 import { createSigner } from "./signer.ts";
 

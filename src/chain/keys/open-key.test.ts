@@ -5,7 +5,8 @@ import { test } from "node:test";
 import { inspect } from "node:util";
 import { Bip39 } from "@cosmjs/crypto";
 import fc from "fast-check";
-import { temporaryFolder } from "../../../test/folder.ts";
+import { temporaryFolder } from "../../../test/support/folder.ts";
+import { runs } from "../../../test/support/runs.ts";
 import {
   armor,
   encryptItem,
@@ -14,8 +15,7 @@ import {
   localEntry,
   writeKeyring,
   writeSecret,
-} from "../../../test/keyring-samples.ts";
-import { runs } from "../../../test/runs.ts";
+} from "../../../test/support/samples/keyring-samples.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { createRedactor } from "../../runtime/redact.ts";
 import { checkMnemonic, keyOfMnemonic, mnemonicWords } from "./mnemonic.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readJsonVector, readVector, vectorTest } from "../../../test/vectors.ts";
+import { readJsonVector, readVector, vectorTest } from "../../../test/support/vectors.ts";
 import { checkMnemonic, keyOfMnemonic, mnemonicWords } from "./mnemonic.ts";
 import { createSigner } from "./signer.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { readJsonRecording } from "../../../test/recordings.ts";
-import { runs } from "../../../test/runs.ts";
+import { readJsonRecording } from "../../../test/support/recordings.ts";
+import { runs } from "../../../test/support/runs.ts";
 import { readTxResult } from "../comet/blocks.ts";
 import { billOf, movedBy, shareOf } from "./settlement.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { unreachable } from "../../../test/outbox-run.ts";
-import { createSeededRandom } from "../../../test/seeded-random.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { unreachable } from "../../../test/support/outbox-run.ts";
+import { createSeededRandom } from "../../../test/support/seeded-random.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { parseDecCoins } from "../../market/coin.ts";
 import { parseDecimal } from "../../market/decimal.ts";
 import { createSigner } from "../keys/signer.ts";

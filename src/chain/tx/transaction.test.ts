@@ -6,10 +6,10 @@ import { encodePubkey, makeAuthInfoBytes, makeSignBytes, makeSignDoc } from "@co
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { sha256 } from "@noble/hashes/sha2";
 import fc from "fast-check";
-import { testKey } from "../../../test/chain-signing.ts";
-import { sendMessage } from "../../../test/embedded-app.ts";
-import { readJsonRecording } from "../../../test/recordings.ts";
-import { runs } from "../../../test/runs.ts";
+import { testKey } from "../../../test/support/chain-signing.ts";
+import { sendMessage } from "../../../test/support/embedded-app.ts";
+import { readJsonRecording } from "../../../test/support/recordings.ts";
+import { runs } from "../../../test/support/runs.ts";
 import { decodeTransaction } from "../../box/chain/transaction.ts";
 import { parseCoins, parseDecCoins } from "../../market/coin.ts";
 import { parseDecimal } from "../../market/decimal.ts";

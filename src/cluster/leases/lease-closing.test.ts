@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { provider } from "../../../test/declaration-stage.ts";
-import { memoryFolder } from "../../../test/folder.ts";
-import { shop } from "../../../test/lease-keeper-stage.ts";
-import type { Owner } from "../../../test/owner.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { memoryFolder } from "../../../test/support/folder.ts";
+import type { Owner } from "../../../test/support/owner.ts";
+import { provider } from "../../../test/support/stages/declaration-stage.ts";
+import { shop } from "../../../test/support/stages/lease-keeper-stage.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { intentOf } from "../../chain/outbox/intent.ts";
 import type { Lease } from "../../chain/records.ts";
 import { openJournal } from "../../journal/open.ts";

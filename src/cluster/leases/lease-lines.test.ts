@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hosts, leaseOf } from "../../../test/declaration-stage.ts";
-import { memoryFolder } from "../../../test/folder.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { memoryFolder } from "../../../test/support/folder.ts";
+import { hosts, leaseOf } from "../../../test/support/stages/declaration-stage.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { openJournal } from "../../journal/open.ts";
 import { formatLeaseId } from "../../market/ids.ts";
 import { silentLog } from "../../runtime/log.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Owner } from "../../../test/owner.ts";
-import { simulateKube } from "../../../test/simulated-kube.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { simulateKube } from "../../../test/support/kube/simulated-kube.ts";
+import type { Owner } from "../../../test/support/owner.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { KubeObject } from "../../kube/kube.ts";
 import { silentLog } from "../../runtime/log.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runs } from "../../../test/runs.ts";
+import { runs } from "../../../test/support/runs.ts";
 import { inDenom } from "../../market/coin.ts";
 import { showDecimal, zero } from "../../market/decimal.ts";
 import { liveSettings } from "../table.ts";

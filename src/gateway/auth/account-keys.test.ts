@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BaseAccount, QueryAccountInfoResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { askingAtOnce } from "../../../test/asking-at-once.ts";
-import { testKey } from "../../../test/chain-signing.ts";
-import { runs } from "../../../test/runs.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { askingAtOnce } from "../../../test/support/asking-at-once.ts";
+import { testKey } from "../../../test/support/chain-signing.ts";
+import { runs } from "../../../test/support/runs.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import type { Queries } from "../../chain/chain.ts";
 import { accountQuery } from "../../chain/comet/queries/queries.ts";
 import { type Address, addressOf, parseAddress } from "../../market/address.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createForger } from "../../../test/auth-fuzz.ts";
-import { createAuthStage } from "../../../test/auth-stage.ts";
-import { runs } from "../../../test/runs.ts";
-import { createSeededRandom } from "../../../test/seeded-random.ts";
+import { createForger } from "../../../test/support/auth-fuzz.ts";
+import { runs } from "../../../test/support/runs.ts";
+import { createSeededRandom } from "../../../test/support/seeded-random.ts";
+import { createAuthStage } from "../../../test/support/stages/auth-stage.ts";
 
 test("mutated token, header or certificate → rejected", async () => {
   const stage = createAuthStage();

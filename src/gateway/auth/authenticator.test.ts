@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
-import { createAuthStage, makeToken, newSigner } from "../../../test/auth-stage.ts";
-import { makeCertificate } from "../../../test/test-certificate.ts";
+import { createAuthStage, makeToken, newSigner } from "../../../test/support/stages/auth-stage.ts";
+import { makeCertificate } from "../../../test/support/test-certificate.ts";
 import { isSignedBy, readClientCertificate, tokenSignatureChecks } from "./authenticator.ts";
 import type { CallerIdentity } from "./identity.ts";
 import { tokenChars, tokenClockSkewMs } from "./token.ts";

@@ -1,12 +1,12 @@
-/** Against a chain that answers as a test says; the real one is in test/known-accounts.test.ts. */
+/** Against a chain that answers as a test says; the real one is in test/gateway/known-accounts.test.ts. */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
 import type { CertificateResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import { askingAtOnce } from "../../../test/asking-at-once.ts";
-import { runs } from "../../../test/runs.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
-import { whileTimePasses } from "../../../test/while-time-passes.ts";
+import { askingAtOnce } from "../../../test/support/asking-at-once.ts";
+import { runs } from "../../../test/support/runs.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
+import { whileTimePasses } from "../../../test/support/while-time-passes.ts";
 import type { ChainBlock } from "../../chain/block.ts";
 import { makeCertificate } from "../../chain/certificates/make-certificate.ts";
 import type { Chain, Queries } from "../../chain/chain.ts";

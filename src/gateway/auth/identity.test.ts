@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { newSigner } from "../../../test/auth-stage.ts";
+import { newSigner } from "../../../test/support/stages/auth-stage.ts";
 import { anonymous, type DeploymentGrant, type Grant, identityOf, scopes, type TokenScope } from "./identity.ts";
 
 const { address } = newSigner();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { sleep } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { untilAborted } from "../../runtime/lifecycle.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
 import { certificateManager, JwtTokenManager } from "@akashnetwork/chain-sdk";
-import { createAuthStage } from "../../../test/auth-stage.ts";
+import { createAuthStage } from "../../../test/support/stages/auth-stage.ts";
 import { sortedJson } from "../../market/sorted-json.ts";
 import type { CallerIdentity } from "./identity.ts";
 

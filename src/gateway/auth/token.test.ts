@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { base64, createAuthStage, makeToken, newSigner } from "../../../test/auth-stage.ts";
+import { base64, createAuthStage, makeToken, newSigner } from "../../../test/support/stages/auth-stage.ts";
 import { bearerToken, readClaims, readToken } from "./token.ts";
 
 const signer = newSigner();

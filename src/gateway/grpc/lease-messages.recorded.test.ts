@@ -1,8 +1,8 @@
 /** Every manifest that was recorded keeps its hash on its way over gRPC, as the network's own npm package writes it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { checkOverGrpc } from "../../../test/manifest-wire.ts";
-import { listRecordings, readRecording } from "../../../test/recordings.ts";
+import { listRecordings, readRecording } from "../../../test/support/recordings.ts";
+import { checkOverGrpc } from "../../../test/support/samples/manifest-wire.ts";
 
 test("a recorded manifest has the same hash over gRPC as in its JSON", () => {
   const paths = listRecordings("objects").filter((path) => /\/manifest[^/]*\.json$/.test(path));

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, createFileRegistry, fromBinary, fromJson, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { cell, shop } from "../../../test/lease-sdl.ts";
-import { protoJson, wireGroups } from "../../../test/manifest-wire.ts";
+import { cell, shop } from "../../../test/support/samples/lease-sdl.ts";
+import { protoJson, wireGroups } from "../../../test/support/samples/manifest-wire.ts";
 import { type Manifest, manifestHash } from "../../market/manifest.ts";
 import { readManifest } from "../../market/manifest-json.ts";
 import {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { certificateOf } from "../../../test/gateway-stage.ts";
-import { openGrpcClient } from "../../../test/grpc-client.ts";
+import { openGrpcClient } from "../../../test/support/grpc-client.ts";
+import { certificateOf } from "../../../test/support/stages/gateway-stage.ts";
 import type { PodLine } from "../../kube/tenant-access.ts";
 import { addressOf } from "../../market/address.ts";
 import { realClock } from "../../runtime/clock.ts";

@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { test } from "node:test";
 import { connect } from "node:tls";
-import { binaryProxyHeader } from "../../../test/proxy-headers.ts";
-import { runs } from "../../../test/runs.ts";
-import { createSeededRandom } from "../../../test/seeded-random.ts";
+import { binaryProxyHeader } from "../../../test/support/proxy-headers.ts";
+import { runs } from "../../../test/support/runs.ts";
+import { createSeededRandom } from "../../../test/support/seeded-random.ts";
 import { gatewayHelloBytes, readClientHello, readProxyHeader } from "./first-bytes.ts";
 
 /** What a real client sends first. */

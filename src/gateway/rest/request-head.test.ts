@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assertCost } from "../../../test/cost.ts";
+import { assertCost } from "../../../test/support/cost.ts";
 import { NotANumber, parsePathDseq, parsePathSeq, readPath } from "./request-head.ts";
 import { headerBytes } from "./server.ts";
 

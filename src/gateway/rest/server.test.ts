@@ -3,13 +3,20 @@ import { once } from "node:events";
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
-import { eventually } from "../../../test/eventually.ts";
-import { ask, askOn, connectGateway, connectPlain, exchange, requestBytes } from "../../../test/gateway-client.ts";
-import { binaryProxyHeader, connectThrough, textProxyHeader } from "../../../test/proxy-headers.ts";
-import { runs } from "../../../test/runs.ts";
-import { createSeededRandom } from "../../../test/seeded-random.ts";
-import { makeCertificate } from "../../../test/test-certificate.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import {
+  ask,
+  askOn,
+  connectGateway,
+  connectPlain,
+  exchange,
+  requestBytes,
+} from "../../../test/support/gateway-client.ts";
+import { binaryProxyHeader, connectThrough, textProxyHeader } from "../../../test/support/proxy-headers.ts";
+import { runs } from "../../../test/support/runs.ts";
+import { createSeededRandom } from "../../../test/support/seeded-random.ts";
+import { makeCertificate } from "../../../test/support/test-certificate.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import type { CertificateWithKey } from "../../chain/certificates/certificate-file.ts";
 import { ByteBudget, type RequestBudget } from "../../runtime/byte-budget.ts";
 import { realClock } from "../../runtime/clock.ts";

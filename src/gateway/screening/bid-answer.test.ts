@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cheap, failingOrders } from "../../../test/failing-orders.ts";
+import { cheap, failingOrders } from "../../../test/support/samples/failing-orders.ts";
 import { checkNames, decide } from "../../bidengine/decision/decide.ts";
 import { refusals } from "../../bidengine/decision/decision.ts";
 import { reasonsOf, screeningReasons } from "./bid-answer.ts";

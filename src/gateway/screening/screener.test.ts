@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aGroup, tenant } from "../../../test/a-decision.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { aGroup, tenant } from "../../../test/support/a-decision.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { parseAddress } from "../../market/address.ts";
 import { realClock } from "../../runtime/clock.ts";
 import {

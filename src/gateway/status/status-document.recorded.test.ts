@@ -1,7 +1,7 @@
 /** What the Go provider showed, shown by ours of the same things: the same bytes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readJsonRecording } from "../../../test/recordings.ts";
+import { readJsonRecording } from "../../../test/support/recordings.ts";
 import { parseAddress } from "../../market/address.ts";
 import type { ClusterSummary, StatusAmounts } from "../../market/cluster-summary.ts";
 import { statusBody } from "./status-document.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
-import { eventually } from "../../../test/eventually.ts";
-import { openStream, serveStreams } from "../../../test/stream-stage.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { openStream, serveStreams } from "../../../test/support/stages/stream-stage.ts";
 import type { Address } from "../../market/address.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { AuthError, identityOf } from "../auth/identity.ts";

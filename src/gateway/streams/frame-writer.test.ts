@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { test } from "node:test";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { createFrameWriter, streamChunkBytes } from "./frame-writer.ts";
 
 /** Takes what is written when it is told to. */

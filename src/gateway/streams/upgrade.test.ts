@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type AskedRequest, askOn, connectGateway, exchange, requestBytes } from "../../../test/gateway-client.ts";
-import { openStream, serveStreams, streamPath, upgradeHeaders } from "../../../test/stream-stage.ts";
+import {
+  type AskedRequest,
+  askOn,
+  connectGateway,
+  exchange,
+  requestBytes,
+} from "../../../test/support/gateway-client.ts";
+import { openStream, serveStreams, streamPath, upgradeHeaders } from "../../../test/support/stages/stream-stage.ts";
 
 test("a request becomes a WebSocket with the recorded headers and no others, whatever is offered", async (t) => {
   const { port } = await serveStreams(t, async (stream) => {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
-import { eventually } from "../../../test/eventually.ts";
-import { openStream, serveStreams } from "../../../test/stream-stage.ts";
-import { clientFrame } from "../../../test/web-socket-bytes.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { openStream, serveStreams } from "../../../test/support/stages/stream-stage.ts";
+import { clientFrame } from "../../../test/support/web-socket-bytes.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { streamFarewellMs } from "../../runtime/limits.ts";
 import { streamsPerTenant } from "./admission.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assertLinear } from "../../../test/cost.ts";
+import { assertLinear } from "../../../test/support/cost.ts";
 import { apiError } from "./api-errors.ts";
 
 const requested = { verb: "create", resource: "pods web of lease" };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createSeededRandom } from "../../../test/seeded-random.ts";
+import { createSeededRandom } from "../../../test/support/seeded-random.ts";
 import { apiError, backOffMs, kubeRetryFirstMs } from "./api-errors.ts";
 
 const requested = { verb: "list", resource: "pods" };

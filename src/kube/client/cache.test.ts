@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { eventually } from "../../../test/eventually.ts";
-import type { Owner } from "../../../test/owner.ts";
-import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { namespace, simulateKube } from "../../../test/support/kube/simulated-kube.ts";
+import type { Owner } from "../../../test/support/owner.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { kinds } from "../kinds.ts";
 import type { KubeObject } from "../kube.ts";
 

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runs } from "../../../test/runs.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { runs } from "../../../test/support/runs.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { linesOf, Silence, TooLong } from "./lines.ts";
 
 const clock = createVirtualClock();

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { answering, cut, openClient } from "../../../test/kube-client.ts";
-import type { Owner } from "../../../test/owner.ts";
-import { runs } from "../../../test/runs.ts";
-import { box, simulateBox } from "../../../test/simulated-kube.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { answering, cut, openClient } from "../../../test/support/kube/kube-client.ts";
+import { box, simulateBox } from "../../../test/support/kube/simulated-kube.ts";
+import type { Owner } from "../../../test/support/owner.ts";
+import { runs } from "../../../test/support/runs.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { PodLogOptions } from "../kube.ts";
 

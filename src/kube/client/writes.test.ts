@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
-import { createCountingBoundary } from "../../../test/counting-boundary.ts";
-import { openClient } from "../../../test/kube-client.ts";
-import { configMap, rejection } from "../../../test/kube-objects.ts";
-import { namespace, simulateKube } from "../../../test/simulated-kube.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { createCountingBoundary } from "../../../test/support/counting-boundary.ts";
+import { openClient } from "../../../test/support/kube/kube-client.ts";
+import { configMap, rejection } from "../../../test/support/kube/kube-objects.ts";
+import { namespace, simulateKube } from "../../../test/support/kube/simulated-kube.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { realClock } from "../../runtime/clock.ts";
 import { kinds } from "../kinds.ts";
 import type { Transport } from "./transport.ts";

@@ -4,9 +4,9 @@ import { createServer as createPlainServer, type Server } from "node:http";
 import { createServer } from "node:https";
 import type { Readable } from "node:stream";
 import { type TestContext, test } from "node:test";
-import { eventually } from "../../../test/eventually.ts";
-import { makeCertificate } from "../../../test/test-certificate.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { makeCertificate } from "../../../test/support/test-certificate.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { kubePieceBytes } from "../client/lines.ts";
 import { createKubeTransport } from "./http-kube.ts";
 

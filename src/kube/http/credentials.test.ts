@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { eventually } from "../../../test/eventually.ts";
-import { temporaryFolder } from "../../../test/folder.ts";
-import type { Owner } from "../../../test/owner.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { temporaryFolder } from "../../../test/support/folder.ts";
+import type { Owner } from "../../../test/support/owner.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { createCredentialPlugin, kubePluginMs } from "./credentials.ts";
 

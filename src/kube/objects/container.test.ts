@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { objectSettings, sampleLease, sampleService } from "../../../test/lease-samples.ts";
+import { objectSettings, sampleLease, sampleService } from "../../../test/support/samples/lease-samples.ts";
 import { environment } from "./container.ts";
 
 function tenants(env: readonly string[]): Record<string, string | undefined> {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sampleLease } from "../../../test/lease-samples.ts";
+import { sampleLease } from "../../../test/support/samples/lease-samples.ts";
 import { idLabels, leaseLabels, leaseOfLabels, serviceLabels } from "./lease-labels.ts";
 
 test("a lease is found again by its labels, the largest deployment number too", () => {

@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { objectSettings, sampleExpose, sampleService, sampleWorkload } from "../../../test/lease-samples.ts";
+import {
+  objectSettings,
+  sampleExpose,
+  sampleService,
+  sampleWorkload,
+} from "../../../test/support/samples/lease-samples.ts";
 import type { ManifestService } from "../../market/manifest.ts";
 import { leaseObjects } from "./lease-objects.ts";
 import type { DesiredObject } from "./lease-workload.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sampleLease as lease, sampleExpose, sampleService } from "../../../test/lease-samples.ts";
+import { sampleLease as lease, sampleExpose, sampleService } from "../../../test/support/samples/lease-samples.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { ManifestExpose, ManifestService } from "../../market/manifest.ts";
 import { closedRanges, networkPolicies, type PolicySettings } from "./network-policies.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sampleExpose, sampleLease, sampleService } from "../../../test/lease-samples.ts";
+import { sampleExpose, sampleLease, sampleService } from "../../../test/support/samples/lease-samples.ts";
 import type { ManifestExpose } from "../../market/manifest.ts";
 import { networkServices } from "./lease-objects.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sampleLease } from "../../../test/lease-samples.ts";
+import { sampleLease } from "../../../test/support/samples/lease-samples.ts";
 import { providerHost, providerHostName, readProviderHost } from "./provider-host.ts";
 
 const inCluster = { manifestNamespace: "lease" };

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { objectSettings, sampleLease } from "../../../test/lease-samples.ts";
-import { anyWorkload } from "../../../test/random-workload.ts";
-import { recordedLeases } from "../../../test/recorded-leases.ts";
-import { runs } from "../../../test/runs.ts";
+import { anyWorkload } from "../../../test/support/random-workload.ts";
+import { runs } from "../../../test/support/runs.ts";
+import { objectSettings, sampleLease } from "../../../test/support/samples/lease-samples.ts";
+import { recordedLeases } from "../../../test/support/samples/recorded-leases.ts";
 import type { KubeObject } from "../kube.ts";
 import { goProviderEntry } from "../owned-fields.ts";
 import type { ObjectSettings } from "./container.ts";

@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { objectSettings, sampleLease, sampleResources, sampleService } from "../../../test/lease-samples.ts";
+import {
+  objectSettings,
+  sampleLease,
+  sampleResources,
+  sampleService,
+} from "../../../test/support/samples/lease-samples.ts";
 import { noOvercommit } from "../../market/fit.ts";
 import type { UnitResources } from "../../market/group-spec.ts";
 import type { ManifestService } from "../../market/manifest.ts";

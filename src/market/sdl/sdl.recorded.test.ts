@@ -1,8 +1,8 @@
 /** What the network's tools and its chain made of the SDLs of the recorded leases. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { recordedGroups } from "../../../test/recorded-groups.ts";
-import { listRecordings, readJsonRecording, readRecording } from "../../../test/recordings.ts";
+import { listRecordings, readJsonRecording, readRecording } from "../../../test/support/recordings.ts";
+import { recordedGroups } from "../../../test/support/samples/recorded-groups.ts";
 import { sortedJson } from "../sorted-json.ts";
 import { readSdl } from "./sdl.ts";
 

@@ -1,6 +1,6 @@
 /** Recorded from the network's own tools: what they make of an SDL, and which they refuse. */
 import assert from "node:assert/strict";
-import { listVectors, readJsonVector, readVector, vectorTest } from "../../../test/vectors.ts";
+import { listVectors, readJsonVector, readVector, vectorTest } from "../../../test/support/vectors.ts";
 import { formatDecimal } from "../decimal.ts";
 import type { GroupSpec } from "../group-spec.ts";
 import { manifestResources } from "../manifest.ts";

@@ -1,7 +1,7 @@
 /** Each row is one situation of a host name and what is planned for it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { leaseOf } from "../../../test/declaration-stage.ts";
+import { leaseOf } from "../../../test/support/stages/declaration-stage.ts";
 import type { DesiredObject } from "../../kube/objects/lease-workload.ts";
 import { providerHostName } from "../../kube/objects/provider-host.ts";
 import type { Owned, OwnedFields } from "../../kube/owned-fields.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { largestHardware } from "../../../test/largest-hardware.ts";
+import { largestHardware } from "../../../test/support/samples/largest-hardware.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { discoveryNameChars, discoveryProblemChars } from "./discovery/tree.ts";
 import { readHardwareAnswer } from "./hardware.ts";

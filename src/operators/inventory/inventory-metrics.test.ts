@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hardware, pod, stage } from "../../../test/inventory-stage.ts";
+import { hardware, pod, stage } from "../../../test/support/stages/inventory-stage.ts";
 import { kinds } from "../../kube/kinds.ts";
 import { condition } from "../../runtime/condition.ts";
 import { createMetrics } from "../../runtime/metrics.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { amounts } from "../../../test/inventory-samples.ts";
+import { amounts } from "../../../test/support/samples/inventory-samples.ts";
 import { condition } from "../../runtime/condition.ts";
 import { assertSound } from "./inventory.ts";
 

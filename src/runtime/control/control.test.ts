@@ -4,9 +4,9 @@ import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from "node:
 import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import { eventually } from "../../../test/eventually.ts";
-import { temporaryFolder } from "../../../test/folder.ts";
-import type { Owner } from "../../../test/owner.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { temporaryFolder } from "../../../test/support/folder.ts";
+import type { Owner } from "../../../test/support/owner.ts";
 import { realClock } from "../clock.ts";
 import { ProviderError } from "../errors.ts";
 import type { ControlHandler, Service } from "../lifecycle.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { eventually } from "../../../test/eventually.ts";
-import type { Owner } from "../../../test/owner.ts";
-import { answer, grpcHeaders, startRawOperator } from "../../../test/raw-operator.ts";
-import { createVirtualClock } from "../../../test/virtual-clock.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import type { Owner } from "../../../test/support/owner.ts";
+import { answer, grpcHeaders, startRawOperator } from "../../../test/support/raw-operator.ts";
+import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { realClock } from "../clock.ts";
 import { silentLog } from "../log.ts";
 import { framed } from "./framing.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { eventually } from "../../../test/eventually.ts";
-import { frame, openGrpcClient } from "../../../test/grpc-client.ts";
-import type { Owner } from "../../../test/owner.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { frame, openGrpcClient } from "../../../test/support/grpc-client.ts";
+import type { Owner } from "../../../test/support/owner.ts";
 import { realClock } from "../clock.ts";
 import { silentLog } from "../log.ts";
 import { createGrpcServer } from "./grpc-server.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { createPublicKey, verify } from "node:crypto";
 import { test } from "node:test";
-import { type Answer, startNode } from "../../../../test/embedded-node.ts";
-import { readJsonRecording } from "../../../../test/recordings.ts";
+import { type Answer, startNode } from "../../../../test/support/embedded-node.ts";
+import { readJsonRecording } from "../../../../test/support/recordings.ts";
 import {
   blockBytes,
   type Commit,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { startNode, wordsBase64 } from "../../../../test/embedded-node.ts";
-import { createFakeApp } from "../../../../test/fake-app.ts";
+import { startNode, wordsBase64 } from "../../../../test/support/embedded-node.ts";
+import { createFakeApp } from "../../../../test/support/fake-app.ts";
 import { createBlockStore } from "./block-store.ts";
 import { makeBlock } from "./blocks.ts";
 import { createValidator } from "./validator.ts";

@@ -19,9 +19,9 @@ import {
   TxRaw,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { startNode, words } from "../../../../test/embedded-node.ts";
-import { createFakeApp } from "../../../../test/fake-app.ts";
-import { frame, openGrpcClient } from "../../../../test/grpc-client.ts";
+import { startNode, words } from "../../../../test/support/embedded-node.ts";
+import { createFakeApp } from "../../../../test/support/fake-app.ts";
+import { frame, openGrpcClient } from "../../../../test/support/grpc-client.ts";
 import { chainGrpcRequestBytes, chainGrpcStreams } from "./grpc.ts";
 
 test("a query is answered with the application's bytes, OK in the trailers and the height in the headers", async (t) => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createFakeApp } from "../../../../test/fake-app.ts";
+import { createFakeApp } from "../../../../test/support/fake-app.ts";
 import type { App } from "../abci.ts";
 import type { Block } from "./block-store.ts";
 import { makeBlock } from "./blocks.ts";

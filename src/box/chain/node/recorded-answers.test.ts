@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { type Answer, startNode, type TestNode, wordsBase64 } from "../../../../test/embedded-node.ts";
-import { createOwner } from "../../../../test/owner.ts";
-import { readJsonRecording } from "../../../../test/recordings.ts";
-import { openRpcSocket } from "../../../../test/rpc-socket.ts";
+import { type Answer, startNode, type TestNode, wordsBase64 } from "../../../../test/support/embedded-node.ts";
+import { createOwner } from "../../../../test/support/owner.ts";
+import { readJsonRecording } from "../../../../test/support/recordings.ts";
+import { openRpcSocket } from "../../../../test/support/rpc-socket.ts";
 
 const owner = createOwner();
 let node: TestNode;

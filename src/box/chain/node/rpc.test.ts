@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { WebSocket } from "ws";
-import { type Answer, startNode, wordsBase64 } from "../../../../test/embedded-node.ts";
-import { eventually } from "../../../../test/eventually.ts";
-import { createVirtualClock } from "../../../../test/virtual-clock.ts";
+import { type Answer, startNode, wordsBase64 } from "../../../../test/support/embedded-node.ts";
+import { eventually } from "../../../../test/support/eventually.ts";
+import { createVirtualClock } from "../../../../test/support/virtual-clock.ts";
 import { chainCommitWaitMs } from "./commit-waits.ts";
 import { chainRequestBytes } from "./websocket.ts";
 

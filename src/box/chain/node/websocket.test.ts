@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Answer, startNode, wordsBase64 } from "../../../../test/embedded-node.ts";
-import { eventually } from "../../../../test/eventually.ts";
-import { openRpcSocket } from "../../../../test/rpc-socket.ts";
-import { createVirtualClock } from "../../../../test/virtual-clock.ts";
+import { type Answer, startNode, wordsBase64 } from "../../../../test/support/embedded-node.ts";
+import { eventually } from "../../../../test/support/eventually.ts";
+import { openRpcSocket } from "../../../../test/support/rpc-socket.ts";
+import { createVirtualClock } from "../../../../test/support/virtual-clock.ts";
 import { realClock } from "../../../runtime/clock.ts";
 import { chainQueryChars } from "./query-language.ts";
 import { chainWriteMs } from "./send-queue.ts";

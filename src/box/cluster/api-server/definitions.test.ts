@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { definitionOf } from "../../../../test/kube-definition.ts";
-import { createSeededRandom } from "../../../../test/seeded-random.ts";
-import { createVirtualClock } from "../../../../test/virtual-clock.ts";
+import { definitionOf } from "../../../../test/support/kube/kube-definition.ts";
+import { createSeededRandom } from "../../../../test/support/seeded-random.ts";
+import { createVirtualClock } from "../../../../test/support/virtual-clock.ts";
 import { type Kind, kinds, resourceOf } from "../../../kube/kinds.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { createPartsServer } from "./in-process.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createSeededRandom } from "../../../../test/seeded-random.ts";
-import { createVirtualClock } from "../../../../test/virtual-clock.ts";
+import { createSeededRandom } from "../../../../test/support/seeded-random.ts";
+import { createVirtualClock } from "../../../../test/support/virtual-clock.ts";
 import { kinds } from "../../../kube/kinds.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import type { ServerEvent } from "./in-process.ts";

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runs } from "../../../../test/runs.ts";
-import { createSeededRandom } from "../../../../test/seeded-random.ts";
-import { createVirtualClock } from "../../../../test/virtual-clock.ts";
+import { runs } from "../../../../test/support/runs.ts";
+import { createSeededRandom } from "../../../../test/support/seeded-random.ts";
+import { createVirtualClock } from "../../../../test/support/virtual-clock.ts";
 import { kinds } from "../../../kube/kinds.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { isRecord } from "../../../runtime/is-record.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createSeededRandom } from "../../../../test/seeded-random.ts";
+import { createSeededRandom } from "../../../../test/support/seeded-random.ts";
 import { hashText, randomSuffix } from "./names.ts";
 
 test("the hash of a template does not depend on the order of its fields, but on everything in it", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assertCost } from "../../../../test/cost.ts";
+import { assertCost } from "../../../../test/support/cost.ts";
 import {
   cards,
   cluster,
@@ -9,7 +9,7 @@ import {
   sampleNode,
   sampleUnit,
   volume,
-} from "../../../../test/placement-samples.ts";
+} from "../../../../test/support/samples/placement-samples.ts";
 import type { Fit } from "../../../market/fit.ts";
 import { noOvercommit } from "../../../market/fit.ts";
 import { place, placementUnits } from "./place.ts";

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { runs } from "../../../../test/support/runs.ts";
 import {
   cards,
   cluster,
@@ -12,10 +13,9 @@ import {
   sampleNode,
   sampleUnit,
   volume,
-} from "../../../../test/placement-samples.ts";
-import { runs } from "../../../../test/runs.ts";
-import { createSeededRandom } from "../../../../test/seeded-random.ts";
-import { counts } from "../../../../test/thorough.ts";
+} from "../../../../test/support/samples/placement-samples.ts";
+import { createSeededRandom } from "../../../../test/support/seeded-random.ts";
+import { counts } from "../../../../test/support/thorough.ts";
 import type { Fit } from "../../../market/fit.ts";
 import { exactRequests } from "../../../market/fit.ts";
 import type { Random } from "../../../runtime/random.ts";

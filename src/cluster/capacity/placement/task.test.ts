@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { gi, sampleUnit, volume } from "../../../../test/placement-samples.ts";
+import { gi, sampleUnit, volume } from "../../../../test/support/samples/placement-samples.ts";
 import { noOvercommit } from "../../../market/fit.ts";
 import { demandsOf, volumesOf } from "./task.ts";
 

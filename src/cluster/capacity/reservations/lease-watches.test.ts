@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { listRecordings, readJsonRecording } from "../../../../test/recordings.ts";
-import { bidOf, leasePod, orderKey } from "../../../../test/reservation-stage.ts";
+import { listRecordings, readJsonRecording } from "../../../../test/support/recordings.ts";
+import { bidOf, leasePod, orderKey } from "../../../../test/support/stages/reservation-stage.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { committed } from "../../../market/fit.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";

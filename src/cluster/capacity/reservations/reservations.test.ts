@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
-import { memoryFolder } from "../../../../test/folder.ts";
-import { cards, gi, sampleUnit, volume } from "../../../../test/placement-samples.ts";
+import { memoryFolder } from "../../../../test/support/folder.ts";
+import { cards, gi, sampleUnit, volume } from "../../../../test/support/samples/placement-samples.ts";
 import {
   bidOf,
   createWorld,
@@ -16,7 +16,7 @@ import {
   type Stage,
   snapshotNode,
   type World,
-} from "../../../../test/reservation-stage.ts";
+} from "../../../../test/support/stages/reservation-stage.ts";
 import { writeUnitResources } from "../../../chain/codec/group-spec.ts";
 import { formatBidId } from "../../../market/ids.ts";
 import { condition } from "../../../runtime/condition.ts";

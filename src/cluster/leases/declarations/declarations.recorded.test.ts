@@ -1,7 +1,7 @@
 /** What workloads are declared to want, held against the resources that the Go provider made for the same manifests. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { recordedLeases } from "../../../../test/recorded-leases.ts";
+import { recordedLeases } from "../../../../test/support/samples/recorded-leases.ts";
 import { readLeasedIp } from "../../../kube/objects/leased-ip.ts";
 import { readProviderHost } from "../../../kube/objects/provider-host.ts";
 import { addressesWanted } from "../../capacity/addresses/lease-addresses.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { leaseOf } from "../../../../test/declaration-stage.ts";
+import { leaseOf } from "../../../../test/support/stages/declaration-stage.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { createUnseenWrites } from "./declarations.ts";
 

@@ -7,7 +7,7 @@ import {
   leaseOf,
   manifestNamespace,
   openStage,
-} from "../../../../test/declaration-stage.ts";
+} from "../../../../test/support/stages/declaration-stage.ts";
 import { kinds } from "../../../kube/kinds.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { readProviderHost } from "../../../kube/objects/provider-host.ts";

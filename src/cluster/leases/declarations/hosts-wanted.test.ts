@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { groupOf, leaseOf } from "../../../../test/declaration-stage.ts";
+import { groupOf, leaseOf } from "../../../../test/support/stages/declaration-stage.ts";
 import type { LeaseId } from "../../../market/ids.ts";
 import { staticHost } from "../../../market/lease-namespace.ts";
 import { ingressHostsIn } from "../../../market/manifest.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { groupOf, leaseOf, manifestNamespace, openStage } from "../../../../test/declaration-stage.ts";
+import { groupOf, leaseOf, manifestNamespace, openStage } from "../../../../test/support/stages/declaration-stage.ts";
 import { kinds } from "../../../kube/kinds.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { leasedIp, readLeasedIp, sharingKey } from "../../../kube/objects/leased-ip.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { memoryFolder } from "../../../../test/folder.ts";
-import { createSeededRandom } from "../../../../test/seeded-random.ts";
-import { createVirtualClock } from "../../../../test/virtual-clock.ts";
+import { memoryFolder } from "../../../../test/support/folder.ts";
+import { createSeededRandom } from "../../../../test/support/seeded-random.ts";
+import { createVirtualClock } from "../../../../test/support/virtual-clock.ts";
 import { openJournal } from "../../../journal/open.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { type HealthView, healthStartingMs, type LeaseHealth, type TroubleReason } from "../../health/lease-health.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assertCost } from "../../../../test/cost.ts";
+import { assertCost } from "../../../../test/support/cost.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { eventNoteChars, printableText } from "./lease-history.ts";
 import { readObservedEvent } from "./watched-events.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { bidOf, orderKey, provider, tenant } from "../../../../test/reservation-stage.ts";
+import { bidOf, orderKey, provider, tenant } from "../../../../test/support/stages/reservation-stage.ts";
 import type { Lease } from "../../../chain/records.ts";
 import type { ManifestHead } from "../../../journal/manifests.ts";
 import { formatLeaseId, type LeaseId } from "../../../market/ids.ts";

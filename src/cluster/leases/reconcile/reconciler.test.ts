@@ -1,8 +1,8 @@
 /** When a report is made and what is in it, on answers that a test gives. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bidOf, orderKey, provider } from "../../../../test/reservation-stage.ts";
-import { createVirtualClock } from "../../../../test/virtual-clock.ts";
+import { bidOf, orderKey, provider } from "../../../../test/support/stages/reservation-stage.ts";
+import { createVirtualClock } from "../../../../test/support/virtual-clock.ts";
 import { kinds } from "../../../kube/kinds.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { leaseLabels } from "../../../kube/objects/lease-labels.ts";

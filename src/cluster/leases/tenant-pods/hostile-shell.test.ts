@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
-import { createSeededRandom } from "../../../../test/seeded-random.ts";
-import { createVirtualClock } from "../../../../test/virtual-clock.ts";
+import { createSeededRandom } from "../../../../test/support/seeded-random.ts";
+import { createVirtualClock } from "../../../../test/support/virtual-clock.ts";
 import type { ExecOptions, ExecSession, ObjectAt } from "../../../kube/kube.ts";
 import type { Address } from "../../../market/address.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";

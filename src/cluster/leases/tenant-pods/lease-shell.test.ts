@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
-import { eventually } from "../../../../test/eventually.ts";
-import { createSeededRandom } from "../../../../test/seeded-random.ts";
-import { box, simulateBox } from "../../../../test/simulated-kube.ts";
+import { eventually } from "../../../../test/support/eventually.ts";
+import { box, simulateBox } from "../../../../test/support/kube/simulated-kube.ts";
+import { createSeededRandom } from "../../../../test/support/seeded-random.ts";
 import type { Kube } from "../../../kube/kube.ts";
 import { addressOf } from "../../../market/address.ts";
 import { bidOn } from "../../../market/ids.ts";

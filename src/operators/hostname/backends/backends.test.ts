@@ -1,7 +1,7 @@
 /** What each back end makes of one directive; the recorded objects are held against them in test/. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { leaseOf } from "../../../../test/declaration-stage.ts";
+import { leaseOf } from "../../../../test/support/stages/declaration-stage.ts";
 import { leaseNamespace } from "../../../market/lease-namespace.ts";
 import { type Directive, defaultOptions } from "../directive.ts";
 import { createNginxBackend } from "./backend.ts";

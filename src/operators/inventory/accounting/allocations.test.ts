@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createAllocations } from "../../../../test/pod-allocations.ts";
+import { createAllocations } from "../../../../test/support/pod-allocations.ts";
 import { nothing } from "./resources.ts";
 import type { WatchedPod } from "./watched-pod.ts";
 

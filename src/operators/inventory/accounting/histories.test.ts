@@ -5,8 +5,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { createAllocations } from "../../../../test/pod-allocations.ts";
-import { runs } from "../../../../test/runs.ts";
+import { createAllocations } from "../../../../test/support/pod-allocations.ts";
+import { runs } from "../../../../test/support/runs.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { defaultInventoryConfig } from "../configuration/inventory-config.ts";
 import type { NodeInventory } from "../inventory.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createAllocations } from "../../../../test/pod-allocations.ts";
+import { createAllocations } from "../../../../test/support/pod-allocations.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
 import { defaultInventoryConfig } from "../configuration/inventory-config.ts";
 import type { NamedGpu, NodeInventory } from "../inventory.ts";

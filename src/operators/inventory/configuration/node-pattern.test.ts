@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { assertLinear } from "../../../../test/cost.ts";
-import { runs } from "../../../../test/runs.ts";
+import { assertLinear } from "../../../../test/support/cost.ts";
+import { runs } from "../../../../test/support/runs.ts";
 import { compileNodePattern } from "./inventory-config.ts";
 
 const fits = (source: string, name: string) => compileNodePattern(source).matches(name);

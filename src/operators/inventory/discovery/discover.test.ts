@@ -11,10 +11,10 @@ import {
   plantMachine,
   processorFiles,
   xeon,
-} from "../../../../test/machine-tree.ts";
-import { filesFromFacts } from "../../../../test/node-facts.ts";
-import { readRecording } from "../../../../test/recordings.ts";
-import { runs } from "../../../../test/runs.ts";
+} from "../../../../test/support/machine-tree.ts";
+import { filesFromFacts } from "../../../../test/support/node-facts.ts";
+import { readRecording } from "../../../../test/support/recordings.ts";
+import { runs } from "../../../../test/support/runs.ts";
 import { builtInRegistry } from "../gpu-names/parse-registry.ts";
 import { interfaceKind, nameGpu } from "../gpu-names/registry.ts";
 import { readHardwareAnswer } from "../hardware.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type MachineFiles, plantMachine } from "../../../../test/machine-tree.ts";
+import { type MachineFiles, plantMachine } from "../../../../test/support/machine-tree.ts";
 import { readDisks } from "./discover.ts";
 import { createTree } from "./tree.ts";
 

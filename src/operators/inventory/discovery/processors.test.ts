@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { discoverIn, epyc, type MachineFiles, ordinary, processorFiles, xeon } from "../../../../test/machine-tree.ts";
+import {
+  discoverIn,
+  epyc,
+  type MachineFiles,
+  ordinary,
+  processorFiles,
+  xeon,
+} from "../../../../test/support/machine-tree.ts";
 
 test("processors are counted by package, and those that are offline are not", async () => {
   const { cpus } = await discoverIn({

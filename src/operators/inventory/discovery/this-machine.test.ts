@@ -1,7 +1,7 @@
 /** What we read of the machine that runs this test, against what its own tools say. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hasTool, ipLinks, lsblk, lscpu, memoryBytesOfFree, tool } from "../../../../test/machine-tools.ts";
+import { hasTool, ipLinks, lsblk, lscpu, memoryBytesOfFree, tool } from "../../../../test/support/machine-tools.ts";
 import { discover } from "./discover.ts";
 
 /** A test that asks a tool of the system; without the tool it is skipped, and its name says why. */

@@ -3,8 +3,8 @@ import { execFileSync } from "node:child_process";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { temporaryFolder } from "../../../../test/folder.ts";
-import { plantMachine } from "../../../../test/machine-tree.ts";
+import { temporaryFolder } from "../../../../test/support/folder.ts";
+import { plantMachine } from "../../../../test/support/machine-tree.ts";
 import { createTree, discoveryEntries, discoveryFileBytes, discoveryNameChars } from "./tree.ts";
 
 test("a pipe without a writer reads as empty", async (t) => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runs } from "../../../../test/runs.ts";
+import { runs } from "../../../../test/support/runs.ts";
 import { computeCapabilityOf } from "../discovery/gpus.ts";
 import type { DiscoveredGpu } from "../hardware.ts";
 import { builtInRegistry, parseRegistry } from "./parse-registry.ts";

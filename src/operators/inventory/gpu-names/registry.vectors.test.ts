@@ -1,6 +1,6 @@
 /** The network's own registry, gpus.json in its provider-configs. */
 import assert from "node:assert/strict";
-import { readVector, vectorTest } from "../../../../test/vectors.ts";
+import { readVector, vectorTest } from "../../../../test/support/vectors.ts";
 import { builtInRegistry, parseRegistry } from "./parse-registry.ts";
 
 const networkRegistry = () => parseRegistry(readVector("gpus.json").toString());

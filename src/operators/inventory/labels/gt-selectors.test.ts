@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createVirtualClock } from "../../../../test/virtual-clock.ts";
+import { createVirtualClock } from "../../../../test/support/virtual-clock.ts";
 import { createGtMemory, gtSelectedKeys, inventoryGtKeptMs } from "./wanted-labels.ts";
 
 const beta2 = "akash.network/capabilities.storage.class.beta2";

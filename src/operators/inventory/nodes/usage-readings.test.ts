@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Owner } from "../../../../test/owner.ts";
-import { createVirtualClock } from "../../../../test/virtual-clock.ts";
+import type { Owner } from "../../../../test/support/owner.ts";
+import { createVirtualClock } from "../../../../test/support/virtual-clock.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { createUsageReadings, inventoryUsagePeriodMs, measuredUsage } from "./usage-readings.ts";

@@ -4,10 +4,15 @@ import { test } from "node:test";
 import { createProviderSDK } from "@akashnetwork/chain-sdk";
 import { Cluster, Node } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { eventually } from "../../../../test/eventually.ts";
-import { openGrpcClient } from "../../../../test/grpc-client.ts";
-import { manyNodes, sampleInventory, sampleNode, withOnePodMore } from "../../../../test/inventory-samples.ts";
-import type { Owner } from "../../../../test/owner.ts";
+import { eventually } from "../../../../test/support/eventually.ts";
+import { openGrpcClient } from "../../../../test/support/grpc-client.ts";
+import type { Owner } from "../../../../test/support/owner.ts";
+import {
+  manyNodes,
+  sampleInventory,
+  sampleNode,
+  withOnePodMore,
+} from "../../../../test/support/samples/inventory-samples.ts";
 import { realClock } from "../../../runtime/clock.ts";
 import { grpcCodes } from "../../../runtime/grpc/grpc-status.ts";
 import { silentLog } from "../../../runtime/log.ts";

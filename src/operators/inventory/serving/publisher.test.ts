@@ -2,10 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Cluster } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
 import fc from "fast-check";
-import { sampleInventory, sampleNode, sampleStorage, withOnePodMore } from "../../../../test/inventory-samples.ts";
-import { createOwner, type Owner } from "../../../../test/owner.ts";
-import { runs } from "../../../../test/runs.ts";
-import { createVirtualClock } from "../../../../test/virtual-clock.ts";
+import { createOwner, type Owner } from "../../../../test/support/owner.ts";
+import { runs } from "../../../../test/support/runs.ts";
+import {
+  sampleInventory,
+  sampleNode,
+  sampleStorage,
+  withOnePodMore,
+} from "../../../../test/support/samples/inventory-samples.ts";
+import { createVirtualClock } from "../../../../test/support/virtual-clock.ts";
 import { busLimits } from "../../../bus/bus.ts";
 import { createMemoryBus } from "../../../bus/memory.ts";
 import type { JsonObject, Topic } from "../../../bus/topics.ts";

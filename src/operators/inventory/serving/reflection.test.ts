@@ -5,11 +5,11 @@ import { Cluster } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1
 import { createFileRegistry, fromBinary, toJson } from "@bufbuild/protobuf";
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { eventually } from "../../../../test/eventually.ts";
-import { frame, openGrpcClient } from "../../../../test/grpc-client.ts";
-import { sampleInventory, sampleNode } from "../../../../test/inventory-samples.ts";
-import type { Owner } from "../../../../test/owner.ts";
-import { createVirtualClock } from "../../../../test/virtual-clock.ts";
+import { eventually } from "../../../../test/support/eventually.ts";
+import { frame, openGrpcClient } from "../../../../test/support/grpc-client.ts";
+import type { Owner } from "../../../../test/support/owner.ts";
+import { sampleInventory, sampleNode } from "../../../../test/support/samples/inventory-samples.ts";
+import { createVirtualClock } from "../../../../test/support/virtual-clock.ts";
 import { realClock } from "../../../runtime/clock.ts";
 import { grpcRequestMs } from "../../../runtime/grpc/call.ts";
 import { grpcCodes } from "../../../runtime/grpc/grpc-status.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { test } from "node:test";
-import { eventually } from "../../../../test/eventually.ts";
-import { sampleInventory, sampleNode } from "../../../../test/inventory-samples.ts";
-import type { Owner } from "../../../../test/owner.ts";
-import { createVirtualClock } from "../../../../test/virtual-clock.ts";
+import { eventually } from "../../../../test/support/eventually.ts";
+import type { Owner } from "../../../../test/support/owner.ts";
+import { sampleInventory, sampleNode } from "../../../../test/support/samples/inventory-samples.ts";
+import { createVirtualClock } from "../../../../test/support/virtual-clock.ts";
 import { realClock } from "../../../runtime/clock.ts";
 import { condition } from "../../../runtime/condition.ts";
 import { ProviderError } from "../../../runtime/errors.ts";

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Cluster, Node } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
 import fc from "fast-check";
+import { runs } from "../../../../test/support/runs.ts";
 import {
   amounts,
   manyNodes,
@@ -9,9 +10,8 @@ import {
   sampleInventory,
   sampleNode,
   sampleStorage,
-} from "../../../../test/inventory-samples.ts";
-import { largestHardware } from "../../../../test/largest-hardware.ts";
-import { runs } from "../../../../test/runs.ts";
+} from "../../../../test/support/samples/inventory-samples.ts";
+import { largestHardware } from "../../../../test/support/samples/largest-hardware.ts";
 import { parseBytes, parseCount, parseCpuMilli } from "../../../market/quantity.ts";
 import { discoveryParts } from "../discovery/tree.ts";
 import type { NamedGpu } from "../inventory.ts";

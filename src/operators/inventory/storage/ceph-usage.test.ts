@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { createExecStandIn, type Said } from "../../../../test/exec-stand-in.ts";
-import { cephDf, gib } from "../../../../test/storage-samples.ts";
-import { createVirtualClock } from "../../../../test/virtual-clock.ts";
+import { createExecStandIn, type Said } from "../../../../test/support/exec-stand-in.ts";
+import { cephDf, gib } from "../../../../test/support/samples/storage-samples.ts";
+import { createVirtualClock } from "../../../../test/support/virtual-clock.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import {
   createCephUsage,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runs } from "../../../../test/runs.ts";
+import { runs } from "../../../../test/support/runs.ts";
 import {
   cephCluster,
   cephDf,
@@ -12,7 +12,7 @@ import {
   rbdClass,
   rbdVolume,
   storageClass,
-} from "../../../../test/storage-samples.ts";
+} from "../../../../test/support/samples/storage-samples.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { condition } from "../../../runtime/condition.ts";
 import { ProviderError } from "../../../runtime/errors.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runs } from "../../../../test/runs.ts";
-import { gib, localVolume, storageClass, volume } from "../../../../test/storage-samples.ts";
+import { runs } from "../../../../test/support/runs.ts";
+import { gib, localVolume, storageClass, volume } from "../../../../test/support/samples/storage-samples.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { condition } from "../../../runtime/condition.ts";
 import { sharedDisk } from "../accounting/node-inventory.ts";

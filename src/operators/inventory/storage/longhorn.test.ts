@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runs } from "../../../../test/runs.ts";
+import { runs } from "../../../../test/support/runs.ts";
 import {
   type DiskSample,
   gib,
@@ -10,7 +10,7 @@ import {
   longhornSetting,
   longhornVolume,
   volume,
-} from "../../../../test/storage-samples.ts";
+} from "../../../../test/support/samples/storage-samples.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { readStorageClass, readVolume, sumVolumes } from "./classes.ts";
 import {

@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import fc from "fast-check";
-import { runs } from "../../../../test/runs.ts";
+import { runs } from "../../../../test/support/runs.ts";
 import {
   cephCluster,
   cephFilesystem,
@@ -13,7 +13,7 @@ import {
   rbdClass,
   rbdVolume,
   toolboxPod,
-} from "../../../../test/storage-samples.ts";
+} from "../../../../test/support/samples/storage-samples.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { cephInventory, readCephCluster, readCephFilesystem, readCephPool } from "./ceph.ts";
 import { readToolbox } from "./ceph-usage.ts";

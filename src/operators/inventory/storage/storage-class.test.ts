@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { rbdClass, storageClass, volume } from "../../../../test/storage-samples.ts";
+import { rbdClass, storageClass, volume } from "../../../../test/support/samples/storage-samples.ts";
 import { defaultClassOf, readStorageClass, readVolume, soldClasses, sumVolumes } from "./classes.ts";
 
 function sell(clusterStorage: readonly string[]) {

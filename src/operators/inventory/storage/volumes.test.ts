@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { gib, localVolume, rbdClass, rbdVolume, storageClass, volume } from "../../../../test/storage-samples.ts";
+import {
+  gib,
+  localVolume,
+  rbdClass,
+  rbdVolume,
+  storageClass,
+  volume,
+} from "../../../../test/support/samples/storage-samples.ts";
 import { driverOf, readStorageClass, readVolume, type StorageClass, sumVolumes } from "./classes.ts";
 
 const none = new Map<string, StorageClass>();

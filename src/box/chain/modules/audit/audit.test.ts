@@ -8,7 +8,7 @@ import {
   QueryProviderAuditorRequest,
   QueryProvidersResponse,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import { alice, bob, carol, createTestApp, type TestApp } from "../../../../../test/embedded-app.ts";
+import { alice, bob, carol, createTestApp, type TestApp } from "../../../../../test/support/embedded-app.ts";
 
 const owner = carol.address;
 

@@ -9,8 +9,8 @@ import {
   QueryModuleAccountsResponse,
   QueryParamsResponse,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { alice, bob, createTestApp, sendMessage, type TestApp } from "../../../../../test/embedded-app.ts";
-import { readJsonRecording } from "../../../../../test/recordings.ts";
+import { alice, bob, createTestApp, sendMessage, type TestApp } from "../../../../../test/support/embedded-app.ts";
+import { readJsonRecording } from "../../../../../test/support/recordings.ts";
 
 interface Packed {
   readonly typeUrl: string;

@@ -13,7 +13,7 @@ import {
   QueryGrantsResponse,
   TxMsgData,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { testKey } from "../../../../../test/chain-signing.ts";
+import { testKey } from "../../../../../test/support/chain-signing.ts";
 import {
   alice,
   bob,
@@ -22,8 +22,13 @@ import {
   second,
   sendMessage,
   type TestApp,
-} from "../../../../../test/embedded-app.ts";
-import { accountDeposit, closeDeployment, createDeployment, deposit } from "../../../../../test/market-messages.ts";
+} from "../../../../../test/support/embedded-app.ts";
+import {
+  accountDeposit,
+  closeDeployment,
+  createDeployment,
+  deposit,
+} from "../../../../../test/support/market-messages.ts";
 import { addressBytes, parseAddress } from "../../../../market/address.ts";
 import type { TxResult } from "../../abci.ts";
 import { createMarketplace } from "../marketplace.ts";

@@ -11,7 +11,7 @@ import {
   QueryTotalSupplyResponse,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import fc from "fast-check";
-import { testKey } from "../../../../../test/chain-signing.ts";
+import { testKey } from "../../../../../test/support/chain-signing.ts";
 import {
   alice,
   bob,
@@ -20,8 +20,8 @@ import {
   second,
   sendMessage,
   type TestApp,
-} from "../../../../../test/embedded-app.ts";
-import { runs } from "../../../../../test/runs.ts";
+} from "../../../../../test/support/embedded-app.ts";
+import { runs } from "../../../../../test/support/runs.ts";
 import { createContext } from "../../context.ts";
 import { createStore } from "../../store.ts";
 import { moduleAddress } from "../auth/accounts.ts";

@@ -8,8 +8,8 @@ import {
   QueryCertificatesRequest,
   QueryCertificatesResponse,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import { alice, bob, createTestApp, type TestApp } from "../../../../../test/embedded-app.ts";
-import { readJsonRecording } from "../../../../../test/recordings.ts";
+import { alice, bob, createTestApp, type TestApp } from "../../../../../test/support/embedded-app.ts";
+import { readJsonRecording } from "../../../../../test/support/recordings.ts";
 import {
   bits,
   element,

@@ -24,7 +24,7 @@ import {
   startGroup,
   unit,
   updateDeployment,
-} from "../../../../../test/market-messages.ts";
+} from "../../../../../test/support/market-messages.ts";
 import {
   type MarketStage,
   marketStage,
@@ -32,7 +32,7 @@ import {
   outcomeOf,
   startMoney,
   tenant,
-} from "../../../../../test/market-stage.ts";
+} from "../../../../../test/support/stages/market-stage.ts";
 import { writeId } from "../../../../chain/codec/wire-messages.ts";
 
 const hourNs = 3_600_000_000_000n;

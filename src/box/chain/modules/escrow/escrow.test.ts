@@ -15,7 +15,8 @@ import {
   deposit,
   spec,
   withdrawLease,
-} from "../../../../../test/market-messages.ts";
+} from "../../../../../test/support/market-messages.ts";
+import { runs } from "../../../../../test/support/runs.ts";
 import {
   type MarketStage,
   marketStage,
@@ -25,8 +26,7 @@ import {
   provider,
   startMoney,
   tenant,
-} from "../../../../../test/market-stage.ts";
-import { runs } from "../../../../../test/runs.ts";
+} from "../../../../../test/support/stages/market-stage.ts";
 import { parseDecimal } from "../../../../market/decimal.ts";
 import { bidAccount, deploymentAccount, leasePayment } from "../../../../market/escrow-arithmetic.ts";
 import { moduleAddress } from "../auth/accounts.ts";

@@ -11,7 +11,7 @@ import {
   QueryAllowancesRequest,
   QueryAllowancesResponse,
 } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { alice, bob, carol, createTestApp, type TestApp } from "../../../../../test/embedded-app.ts";
+import { alice, bob, carol, createTestApp, type TestApp } from "../../../../../test/support/embedded-app.ts";
 
 const basicUrl = "/cosmos.feegrant.v1beta1.BasicAllowance";
 

@@ -13,7 +13,7 @@ import {
   digits,
   spec,
   unit,
-} from "../../../../../test/market-messages.ts";
+} from "../../../../../test/support/market-messages.ts";
 import {
   type MarketStage,
   marketStage,
@@ -23,7 +23,7 @@ import {
   provider,
   startMoney,
   tenant,
-} from "../../../../../test/market-stage.ts";
+} from "../../../../../test/support/stages/market-stage.ts";
 import { signatures } from "../audit/audit.ts";
 import { providers } from "../provider/providers.ts";
 

@@ -14,7 +14,7 @@ import {
   startGroup,
   startReclaim,
   withdrawLease,
-} from "../../../../../test/market-messages.ts";
+} from "../../../../../test/support/market-messages.ts";
 import {
   blockNs,
   type MarketStage,
@@ -26,7 +26,7 @@ import {
   startMoney,
   tenant,
   thirdProvider,
-} from "../../../../../test/market-stage.ts";
+} from "../../../../../test/support/stages/market-stage.ts";
 import type { LeaseId } from "../../../../market/ids.ts";
 import { findBid, findLease, findOrder } from "./records.ts";
 

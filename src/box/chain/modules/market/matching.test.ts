@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AuditedProvider } from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import { digits, spec, unit } from "../../../../../test/market-messages.ts";
+import { digits, spec, unit } from "../../../../../test/support/market-messages.ts";
 import { capabilitiesMatch, requirementsMatch } from "./matching.ts";
 
 function attributes(...texts: string[]): { key: string; value: string }[] {

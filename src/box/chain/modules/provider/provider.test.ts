@@ -8,7 +8,7 @@ import {
   QueryProviderResponse,
   QueryProvidersResponse,
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
-import { alice, bob, createTestApp, type TestApp } from "../../../../../test/embedded-app.ts";
+import { alice, bob, createTestApp, type TestApp } from "../../../../../test/support/embedded-app.ts";
 
 const good = { hostUri: "https://provider.example.com:8443", attributes: [{ key: "region", value: "eu" }] };
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { box, simulateBox } from "../../../../../test/simulated-kube.ts";
+import { box, simulateBox } from "../../../../../test/support/kube/simulated-kube.ts";
 
 test("a command whose signal is aborted before it begins does not begin", async (t) => {
   const kube = (await simulateBox(t)).connect("akash-provider");
