@@ -220,7 +220,7 @@ async function withNode(file: string, work: (node: Awaited<ReturnType<typeof sta
 }
 
 function startProcess(owner: Owner, file: string) {
-  const script = join(import.meta.dirname, "../../../../test/embedded-node-process.ts");
+  const script = join(import.meta.dirname, "../../../../test/support/embedded-node-process.ts");
   const child = spawn(process.execPath, [script, file, "5"], { stdio: ["ignore", "pipe", "inherit"] });
   const lines: Answer[] = [];
   createInterface(child.stdout).on("line", (line) => lines.push(JSON.parse(line)));
