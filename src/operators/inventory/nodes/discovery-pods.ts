@@ -4,6 +4,7 @@
  */
 import { kinds } from "../../../kube/kinds.ts";
 import type { KubeObject, WatchCache } from "../../../kube/kube.ts";
+import { growingPauseMs } from "../../../runtime/back-off.ts";
 import { type Condition, condition } from "../../../runtime/condition.ts";
 import { minute, second } from "../../../runtime/durations.ts";
 import { ProviderError, reasonOf } from "../../../runtime/errors.ts";
@@ -30,8 +31,11 @@ const discoveryPeriodMs = minute;
 const discoveryFirstMs = 10 * second;
 /** The usual answer is a few kilobytes. */
 export const discoveryAnswerBytes = 4 * 1024 * 1024;
-/** Least time between two discovery pods of a node; what is known of a full node stays. */
-const discoveryRemakeMs = 5 * minute;
+/** Pause between two discovery pods of a node: one that was evicted or deleted may be back soon; a full node stays full. */
+const discoveryRemakeFirstMs = 10 * second;
+const discoveryRemakeMostMs = 5 * minute;
+/** A pod that lasted this long was healthy; longer than any pause, or a rejected one would count too. */
+const discoveryLastedMs = 10 * minute;
 /** Pods of another version that are replaced at once: a thousand take minutes, and a broken version stops here. */
 export const discoveryReplacedAtOnce = 5;
 /** A successor that has not answered by then no longer holds up the others. */
@@ -67,7 +71,7 @@ export class DiscoveryPods {
   readonly #deps: DiscoveryPodsDeps;
   readonly #known = new Map<string, Discovered>();
   /** By node, on the monotonic clock: when its pod was created, and until when it is being replaced by another version. */
-  readonly #createdAtMs = new Map<string, number>();
+  readonly #created = new Map<string, { readonly atMs: number; readonly times: number }>();
   readonly #replacingUntilMs = new Map<string, number>();
   #pods: WatchCache<LivePod> | undefined;
   /** Nodes whose pods were ready at the start and were not queried yet. */
@@ -137,7 +141,7 @@ export class DiscoveryPods {
   }
 
   async #forget(node: string, live: LivePod | undefined): Promise<Outcome> {
-    for (const map of [this.#replacingUntilMs, this.#known, this.#createdAtMs]) map.delete(node);
+    for (const map of [this.#replacingUntilMs, this.#known, this.#created]) map.delete(node);
     this.#queried(node);
     if (live && !live.deleting) await this.#remove(live);
     return done();
@@ -161,15 +165,21 @@ export class DiscoveryPods {
       this.#missing(node, `a pod ${pod.metadata.name} exists, but not with the labels of a discovery pod`);
       return waiting("pod", "it exists, but is not in the cache");
     }
-    this.#createdAtMs.set(node, this.#deps.clock.monotonicMs());
+    this.#created.set(node, { atMs: this.#deps.clock.monotonicMs(), times: this.#timesCreated(node) + 1 });
     this.#deps.log.info("created a discovery pod", { node });
     this.#missing(node, "its discovery pod was just created");
     return waiting("pod", "it was just created");
   }
 
   #pauseMs(node: string): number {
-    const createdAtMs = this.#createdAtMs.get(node) ?? Number.NEGATIVE_INFINITY;
-    return Math.max(0, createdAtMs + discoveryRemakeMs - this.#deps.clock.monotonicMs());
+    const { atMs } = this.#created.get(node) ?? { atMs: Number.NEGATIVE_INFINITY };
+    const pauseMs = growingPauseMs(discoveryRemakeFirstMs, discoveryRemakeMostMs, this.#timesCreated(node));
+    return Math.max(0, atMs + pauseMs - this.#deps.clock.monotonicMs());
+  }
+
+  #timesCreated(node: string): number {
+    const { atMs, times } = this.#created.get(node) ?? { atMs: Number.NEGATIVE_INFINITY, times: 0 };
+    return this.#deps.clock.monotonicMs() - atMs < discoveryLastedMs ? times : 0;
   }
 
   async #replaceOld(node: string, live: LivePod): Promise<Outcome> {
