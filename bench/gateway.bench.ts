@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { packMessage } from "../src/chain/tx/messages.ts";
 import { issueToken } from "../src/gateway/client/provider-client.ts";
 import { temporaryFolder } from "../test/support/folder.ts";
-import { type AskedRequest, ask, requestBytes } from "../test/support/gateway-client.ts";
+import { ask, type GatewayRequest, requestBytes } from "../test/support/gateway-client.ts";
 import { createOwner, type Owner } from "../test/support/owner.ts";
 import { makeCertificate } from "../test/support/test-certificate.ts";
 import type { Asked as BareAsked, Told as BareTold } from "./gateway-bare.ts";
@@ -82,7 +82,7 @@ export async function bench(): Promise<void> {
   };
   report("gateway beside a bare server that returns the same bytes", rows, line, bars);
 
-  async function compare(what: string, request: AskedRequest, connections: number, certificate?: Certificate) {
+  async function compare(what: string, request: GatewayRequest, connections: number, certificate?: Certificate) {
     const { headers, body } = await ask({ ...target, certificate }, request);
     await bare.serve(Object.fromEntries(headers.filter(([name]) => name !== "Date")), body);
     const measure = async ({ port }: Target, cpuMs: () => Promise<number>) => {
@@ -157,11 +157,11 @@ export async function bench(): Promise<void> {
   }
 }
 
-function requestOf(dseq: number, token?: string): AskedRequest {
+function requestOf(dseq: number, token?: string): GatewayRequest {
   return { path: `/lease/${dseq}/1/1/status`, authorization: token && `Bearer ${token}` };
 }
 
-function textOf(request: AskedRequest): string {
+function textOf(request: GatewayRequest): string {
   return requestBytes(request).toString("latin1");
 }
 

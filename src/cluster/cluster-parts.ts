@@ -141,7 +141,7 @@ export function createClusterSide({ hostnames, live }: LeaseKeeper) {
   const checkHostsKnown = () => checkKnown(hostnames.trouble);
   return {
     checkHostsKnown,
-    hostRefusal(hosts: readonly string[], owner: Address): string | undefined {
+    hostRejection(hosts: readonly string[], owner: Address): string | undefined {
       if (hosts.length > 0) checkHostsKnown();
       return hostnames.refusal(hosts, owner);
     },

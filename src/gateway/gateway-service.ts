@@ -120,7 +120,10 @@ async function openGateway(options: TenantGatewayOptions, deps: GatewayDeps, met
   const certificates = options.certificates ?? (await deps.certificates) ?? none;
   const authenticator = createAuthenticator({ ...accounts, provider, clock });
   const status = createProviderStatus({ chain, ...tenants?.status, reclamationWindowMs });
-  const screening = tenants && { screen: createScreener(tenants.bids, clock), hostRefusal: tenants.bids.hostRefusal };
+  const screening = tenants && {
+    screen: createScreener(tenants.bids, clock),
+    hostRejection: tenants.bids.hostRejection,
+  };
   const dependencies = () => {
     const own = { name: "certificate", error: certificates.own.current ? undefined : noOwnCertificate };
     const parts = status().parts.map(({ what, why: error }) => ({

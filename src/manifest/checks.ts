@@ -14,7 +14,7 @@ import type { Log } from "../runtime/log.ts";
 /** What the manifest service needs of the cluster. */
 export interface ClusterSide {
   /** Why this owner may not have one of these host names, in the network's words; undefined where all are allowed. */
-  hostRefusal(hosts: readonly string[], owner: Address): string | undefined;
+  hostRejection(hosts: readonly string[], owner: Address): string | undefined;
   /** Throws while it is unknown who has which host name. */
   checkHostsKnown(): void;
   /** Claims these for the owner until they are declared, for a moment. */
@@ -41,7 +41,7 @@ export interface Ruling {
 
 interface CheckDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider">;
-  readonly cluster: Pick<ClusterSide, "hostRefusal" | "allowHosts">;
+  readonly cluster: Pick<ClusterSide, "hostRejection" | "allowHosts">;
   readonly rules: () => OperatorRules;
   /** What is exposed over HTTP must have a host name of the tenant's, since we give it none. */
   readonly requireHost: boolean;
@@ -110,7 +110,7 @@ export function createChecks({ chain, cluster, rules, requireHost, log }: CheckD
         throw new ProviderError("AKP_MANIFEST_REJECTED", { reason });
       }
     }
-    const refusal = cluster.hostRefusal(groups.flatMap(hostsIn), owner);
+    const refusal = cluster.hostRejection(groups.flatMap(hostsIn), owner);
     if (refusal !== undefined) throw new ProviderError("AKP_MANIFEST_HOST_REFUSED", { reason: refusal });
   }
 

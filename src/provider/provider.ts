@@ -226,7 +226,7 @@ async function tenantServicesOf(market: Market) {
   const { cluster, bidengine, manifest } = market;
   const [opened, engine, manifests] = await Promise.all([cluster.opened, bidengine.opened, manifest.opened]);
   const { tenants: leases, pods, view, side } = opened;
-  const bids = { screenBetweenOrders: engine.screenBetweenOrders, hostRefusal: side.hostRefusal };
+  const bids = { screenBetweenOrders: engine.screenBetweenOrders, hostRejection: side.hostRejection };
   const status = { cluster: view, orders: () => engine.inFlight, deployments: () => manifests.deployments };
   return { leases, pods, manifests, bids, status };
 }

@@ -11,7 +11,7 @@ import { streamPingMs } from "../../src/gateway/streams/web-socket-stream.ts";
 import type { ManifestGroup } from "../../src/market/manifest.ts";
 import { readSdl } from "../../src/market/sdl/sdl.ts";
 import { eventually } from "../support/eventually.ts";
-import { type Answered, ask, connectGateway } from "../support/gateway-client.ts";
+import { ask, connectGateway, type GatewayResponse } from "../support/gateway-client.ts";
 import { cell, shop } from "../support/samples/lease-sdl.ts";
 import { certificateOf, publicHost } from "../support/stages/gateway-stage.ts";
 import { startProvenStage } from "../support/stages/proven-stage.ts";
@@ -112,7 +112,7 @@ test("the compatibility checklist", async (t) => {
     });
     assert.deepEqual([bare.ips, bare.forwarded_ports], [null, null]);
     proved(
-      "test/gateway/gateway-leases.recorded.test.ts",
+      "test/gateway/leases.recorded.test.ts",
       "what was asked of the network's gateway about manifests and leases gets its answer, or a listed one",
     );
   });
@@ -148,11 +148,11 @@ test("the compatibility checklist", async (t) => {
         "stream is pinged every ten seconds, with or without pongs",
       );
       proved(
-        "test/gateway/gateway-logs.recorded.test.ts",
+        "test/gateway/logs.recorded.test.ts",
         "what was asked of the network's gateway about logs is streamed as it was, or as listed",
       );
       proved(
-        "test/gateway/gateway-events.recorded.test.ts",
+        "test/gateway/events.recorded.test.ts",
         "what was asked of the network's gateway about events gets its frames, or listed ones",
       );
     },
@@ -189,7 +189,7 @@ test("the compatibility checklist", async (t) => {
       "src/gateway/auth/signature.vectors.test.ts",
       "the network's own samples of signatures are good or bad as it says",
     );
-    proved("test/gateway/gateway-strangers.test.ts", "a silent chain locks no tenant out");
+    proved("test/gateway/unknown-accounts.test.ts", "a silent chain locks no tenant out");
   });
 
   await t.test(
@@ -203,7 +203,7 @@ test("the compatibility checklist", async (t) => {
   );
 });
 
-function told({ status, header, body }: Answered): [number, string | undefined, string] {
+function told({ status, header, body }: GatewayResponse): [number, string | undefined, string] {
   return [status, header("Content-Type"), body];
 }
 

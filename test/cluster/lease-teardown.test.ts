@@ -236,7 +236,7 @@ for (const [kind, named, plain] of [
       }
       assert.equal(tenants.find(each).state, "running");
       assert.equal((await side.recorded(each))?.version, next.journal.read.manifests.get(formatLeaseId(each))?.version);
-      assert.equal(side.hostRefusal([], each.owner), undefined);
+      assert.equal(side.hostRejection([], each.owner), undefined);
     }
     stage.cluster.faults.clear();
     await stage.until("all deployed", () => leases.every((each) => next.state(each) === "deployed"), 600_000);
@@ -329,12 +329,12 @@ test("without the custom resource definitions leases wait, with what to do about
   assert.equal(namespaceOf(stage, lease), undefined);
   const side = createClusterSide(life.keeper);
   await assert.rejects(side.recorded(lease), { code: "AKP_CLUSTER_UNKNOWN" }, "nothing known is no answer");
-  assert.throws(() => side.hostRefusal(["a.example.com"], lease.owner), { code: "AKP_CLUSTER_UNKNOWN" });
+  assert.throws(() => side.hostRejection(["a.example.com"], lease.owner), { code: "AKP_CLUSTER_UNKNOWN" });
   defineCustomResources(stage.cluster);
   await stage.until("deployed", () => life.state(lease) === "deployed", 600_000);
   assert.equal((await side.recorded(lease))?.version, life.journal.read.manifests.get(formatLeaseId(lease))?.version);
   assert.equal(await side.recorded({ ...lease, dseq: 99n }), undefined);
-  assert.match(side.hostRefusal(["shop.example.com"], person(2)) ?? "", /in use/);
+  assert.match(side.hostRejection(["shop.example.com"], person(2)) ?? "", /in use/);
 });
 
 test("what runs is not touched while the journal knows less of it than the cluster", async (t) => {

@@ -21,7 +21,7 @@ import { providerLeaseV1ServiceStatusRequest } from "../../src/runtime/grpc/akas
 import { silentLog as log } from "../../src/runtime/log.ts";
 import { eventually } from "../support/eventually.ts";
 import { temporaryFolder } from "../support/folder.ts";
-import { type Answered, ask } from "../support/gateway-client.ts";
+import { ask, type GatewayResponse } from "../support/gateway-client.ts";
 import { createGatewayTenant, type GatewayTenant } from "../support/gateway-tenant.ts";
 import { openGrpcClient } from "../support/grpc-client.ts";
 import { startHttpFace } from "../support/http-face.ts";
@@ -40,7 +40,7 @@ export interface AttackStage {
   /** Has a lease too, and does with it what it should not. */
   readonly attacker: GatewayTenant;
   /** Of the first tenant's lease, over REST and a connection of its own. */
-  leaseStatus(): Promise<Answered>;
+  leaseStatus(): Promise<GatewayResponse>;
   /** The same over gRPC: its status. */
   grpcLeaseStatus(): Promise<number>;
   /** The most memory that the provider's process took so far; undefined once it has ended. */
@@ -142,6 +142,6 @@ async function deploy(tenant: GatewayTenant, port: number): Promise<void> {
   });
 }
 
-function statusOf(tenant: GatewayTenant, port: number): Promise<Answered> {
+function statusOf(tenant: GatewayTenant, port: number): Promise<GatewayResponse> {
   return ask({ port }, { path: `/lease/${leaseDseq}/1/1/status`, authorization: tenant.bearer() });
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { TLSSocket } from "node:tls";
 import { scopes } from "../../src/gateway/auth/identity.ts";
-import { type AskedRequest, ask, askOn, connectGateway } from "../support/gateway-client.ts";
+import { ask, askOn, connectGateway, type GatewayRequest } from "../support/gateway-client.ts";
 import type { GatewayTenant } from "../support/gateway-tenant.ts";
 import { newSigner } from "../support/stages/auth-stage.ts";
 import type { GatewayStage } from "../support/stages/gateway-stage.ts";
@@ -33,7 +33,7 @@ interface AskedRoute {
   /** Asked here without what would make it one: that is looked at last. */
   readonly isStream: boolean;
   readonly scope: string | undefined;
-  readonly request: AskedRequest;
+  readonly request: GatewayRequest;
 }
 
 interface Operation {

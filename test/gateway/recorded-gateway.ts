@@ -3,7 +3,7 @@
  * (addresses, numbers of deployments, names of pods) are mapped to ours; what differs on purpose is a row with its reason.
  */
 import assert from "node:assert/strict";
-import type { Answered, AskedRequest } from "../support/gateway-client.ts";
+import type { GatewayRequest, GatewayResponse } from "../support/gateway-client.ts";
 import { readJsonRecording } from "../support/recordings.ts";
 
 type Pairs = readonly (readonly [name: string, value: string])[];
@@ -90,7 +90,7 @@ export function createTranslation(pairs: Readonly<Record<string, string>>): (rec
 }
 
 /** What was asked, ready to be asked of ours; whoever asks adds the credentials that `auth` names. */
-export function requestOf({ request }: RecordedVector, translate: (recorded: string) => string): AskedRequest {
+export function requestOf({ request }: RecordedVector, translate: (recorded: string) => string): GatewayRequest {
   const { method, path, headers, body } = request;
   const others = headers
     ?.filter(([name]) => name !== "Authorization")
@@ -127,7 +127,7 @@ export const sent = {
   text: [["Content-Type", "text/plain; charset=utf-8"], ["X-Content-Type-Options", "nosniff"], ...framing],
 } as const satisfies Record<string, Pairs>;
 
-export function refusedWith(message: string): Pick<IntendedAnswer, "status" | "headers" | "body"> {
+export function rejectedWith(message: string): Pick<IntendedAnswer, "status" | "headers" | "body"> {
   return { status: 401, headers: sent.plainJson, body: JSON.stringify({ message }) };
 }
 
@@ -135,7 +135,7 @@ export function refusedWith(message: string): Pick<IntendedAnswer, "status" | "h
 export function createComparison(intended: readonly IntendedAnswer[], translate: (recorded: string) => string) {
   const unseen = new Set(intended);
   return {
-    compare({ name, answer }: RecordedVector, ours: Answered): void {
+    compare({ name, answer }: RecordedVector, ours: GatewayResponse): void {
       const row = intended.find(({ of }) => of.test(name));
       if (row) unseen.delete(row);
       const { why: _, of: __, ...other } = row ?? { why: "", of: / / };

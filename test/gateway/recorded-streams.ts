@@ -1,6 +1,6 @@
 /** What was streamed by the network's own gateway, asked of ours over TLS: the same frames and the same end, but for listed differences. */
 import assert from "node:assert/strict";
-import type { AskedRequest, Asking } from "../support/gateway-client.ts";
+import type { GatewayConnection, GatewayRequest } from "../support/gateway-client.ts";
 import { type Frame, openStream, upgradeHeaders } from "../support/stages/stream-stage.ts";
 import { checkAllSeen, createComparison, type IntendedAnswer, type RecordedVector } from "./recorded-gateway.ts";
 
@@ -56,7 +56,7 @@ export function createStreamComparison({ show, intended, answers = [], translate
   async function play(
     port: number,
     vector: RecordedStream,
-    request: AskedRequest & Partial<Asking>,
+    request: GatewayRequest & Partial<GatewayConnection>,
     then: () => Promise<void> = async () => undefined,
   ): Promise<void> {
     const isUpgrade = vector.request.upgrade === true;

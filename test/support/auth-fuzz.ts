@@ -9,7 +9,7 @@ export interface Forger {
 }
 
 /** Whose credentials are changed. */
-type People = Pick<AuthStage, "tenant" | "stranger" | "claims" | "certificate">;
+type People = Pick<AuthStage, "tenant" | "otherTenant" | "claims" | "certificate">;
 
 export function createForger(stage: People, random: Random): Forger {
   const granular = { access: "scoped", scope: ["status"] };
@@ -17,9 +17,9 @@ export function createForger(stage: People, random: Random): Forger {
     makeToken(stage.tenant, stage.claims()),
     makeToken(stage.tenant, stage.claims({ leases: granular })),
     makeToken(stage.tenant, stage.claims(), { alg: "ES256KADR36" }),
-    makeToken(stage.stranger, stage.claims({ iss: stage.stranger.address })),
+    makeToken(stage.otherTenant, stage.claims({ iss: stage.otherTenant.address })),
   ];
-  const certificates = [stage.tenant, stage.stranger].map(({ address }) => Buffer.from(stage.certificate(address)));
+  const certificates = [stage.tenant, stage.otherTenant].map(({ address }) => Buffer.from(stage.certificate(address)));
   const unpublished = Buffer.from(stage.certificate(stage.tenant.address, { isPublished: false }));
 
   const pick = <T>(from: readonly T[]): T => from[random.int(from.length)] as T;
@@ -46,7 +46,8 @@ export function createForger(stage: People, random: Random): Forger {
     return pick([
       () => `${base64(changed(decoded(header)))}.${payload}.${signature}`,
       () => `${header}.${base64(changed(decoded(payload)))}.${signature}`,
-      () => `${header}.${base64(decoded(payload).replace(stage.tenant.address, stage.stranger.address))}.${signature}`,
+      () =>
+        `${header}.${base64(decoded(payload).replace(stage.tenant.address, stage.otherTenant.address))}.${signature}`,
       () => `${header}.${base64(decoded(payload).replace(/"exp":\d+/, '"exp":9999999999'))}.${signature}`,
       () => `${otherHeader}.${payload}.${signature}`,
       () => `${header}.${otherPayload}.${signature}`,
@@ -54,7 +55,7 @@ export function createForger(stage: People, random: Random): Forger {
       () => `${header}.${payload}.${base64(random.bytes(pick([0, 1, 63, 64, 64, 64, 65, 72])))}`,
       () => `${base64(JSON.stringify({ alg: pick(algorithms), typ: "JWT" }))}.${payload}.${pick([signature, ""])}`,
       // Rightly signed, in the name of another.
-      () => makeToken(stage.stranger, stage.claims({ nonce: random.int(1_000) }), { alg: pick(algorithms) }),
+      () => makeToken(stage.otherTenant, stage.claims({ nonce: random.int(1_000) }), { alg: pick(algorithms) }),
     ])();
   }
 

@@ -1,8 +1,8 @@
-/** Asks the gateway byte by byte, as a stranger's tool might: with any name, certificate and text, and shows what came as it came. */
+/** A raw HTTP/1.1 client of the gateway: any server name, certificate and bytes; responses are returned unparsed as well. */
 import { connect as connectTcp, type Socket } from "node:net";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 
-export interface Asking {
+export interface GatewayConnection {
   readonly port: number;
   /** Undefined: none is sent. */
   readonly servername?: string | undefined;
@@ -10,28 +10,28 @@ export interface Asking {
   readonly tls?: ConnectionOptions;
 }
 
-export interface AskedRequest {
+export interface GatewayRequest {
   readonly method?: string;
   readonly path: string;
-  /** In this order, after Host. */
+  /** Sent in this order, after Host. */
   readonly headers?: readonly (readonly [name: string, value: string])[];
   readonly authorization?: string | undefined;
   readonly body?: string | Uint8Array;
 }
 
-export interface Answered {
+export interface GatewayResponse {
   /** Like "HTTP/1.1 200 OK". */
   readonly line: string;
   readonly status: number;
-  /** As they came, in their order. */
+  /** Raw, in the order received. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   header(name: string): string | undefined;
   readonly body: string;
 }
 
-/** One request on a connection of its own. Rejects with what the handshake failed of. */
-export async function ask(asking: Asking, request: AskedRequest): Promise<Answered> {
-  const socket = await connectGateway(asking);
+/** Sends one request on a new connection. Rejects with the error of the handshake. */
+export async function ask(connection: GatewayConnection, request: GatewayRequest): Promise<GatewayResponse> {
+  const socket = await connectGateway(connection);
   try {
     return await askOn(socket, request);
   } finally {
@@ -39,8 +39,8 @@ export async function ask(asking: Asking, request: AskedRequest): Promise<Answer
   }
 }
 
-/** On one that is open already, which stays so. */
-export async function askOn(socket: Socket, request: AskedRequest): Promise<Answered> {
+/** Sends it on an open connection, and keeps that open. */
+export async function askOn(socket: Socket, request: GatewayRequest): Promise<GatewayResponse> {
   const raw = await exchange(socket, requestBytes(request), (bytes) => {
     return wholeAnswer(bytes, request.method === "HEAD") !== undefined;
   });
@@ -49,8 +49,8 @@ export async function askOn(socket: Socket, request: AskedRequest): Promise<Answ
   return answer;
 }
 
-/** Resolves when the handshake is through. */
-export function connectGateway({ port, servername, certificate, tls }: Asking): Promise<TLSSocket> {
+/** Resolves after the handshake. */
+export function connectGateway({ port, servername, certificate, tls }: GatewayConnection): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const socket = connect({
       ...{ host: "127.0.0.1", port, rejectUnauthorized: false, minVersion: "TLSv1.3" },
@@ -61,7 +61,7 @@ export function connectGateway({ port, servername, certificate, tls }: Asking): 
     socket.once("error", reject);
     socket.once("secureConnect", () => {
       socket.off("error", reject);
-      // What comes later shows as a connection that closes.
+      // Later errors close the connection.
       socket.on("error", () => undefined);
       resolve(socket);
     });
@@ -76,7 +76,7 @@ export function connectPlain(port: number): Promise<Socket> {
   });
 }
 
-/** Sends bytes and gives back all that comes until it is enough or the connection ends. */
+/** Sends bytes; returns what is received until it is enough or the connection ends. */
 export function exchange(
   socket: Socket,
   bytes: string | Uint8Array,
@@ -98,7 +98,7 @@ export function exchange(
   });
 }
 
-export function requestBytes({ method = "GET", path, headers = [], authorization, body }: AskedRequest): Buffer {
+export function requestBytes({ method = "GET", path, headers = [], authorization, body }: GatewayRequest): Buffer {
   const own: (readonly [string, string])[] = [["Host", "localhost:8443"]];
   if (authorization !== undefined) own.push(["Authorization", authorization]);
   const hasFraming = headers.some(([name]) => /^(content-length|transfer-encoding)$/i.test(name));
@@ -112,8 +112,8 @@ export function requestBytes({ method = "GET", path, headers = [], authorization
   ]);
 }
 
-/** Undefined while it is not whole. */
-export function wholeAnswer(bytes: Buffer, isHead = false): Answered | undefined {
+/** Undefined while incomplete. */
+export function wholeAnswer(bytes: Buffer, isHead = false): GatewayResponse | undefined {
   const headEnd = bytes.indexOf("\r\n\r\n");
   if (headEnd < 0) return undefined;
   const [line = "", ...rows] = bytes.toString("latin1", 0, headEnd).split("\r\n");
@@ -130,7 +130,7 @@ export function wholeAnswer(bytes: Buffer, isHead = false): Answered | undefined
 
 function bodyOf(rest: Buffer, length: string | undefined, encoding: string | undefined): Buffer | undefined {
   if (encoding === "chunked") return unchunk(rest);
-  // Without either it goes on to the end; what ends so is short, and comes in one piece.
+  // Without either it ends with the connection; such bodies are short, and arrive in one piece.
   if (length === undefined) return rest;
   return rest.length < Number(length) ? undefined : rest.subarray(0, Number(length));
 }

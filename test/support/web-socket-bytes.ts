@@ -1,8 +1,8 @@
 /** What a WebSocket's client sends, byte by byte. */
-import type { AskedRequest } from "./gateway-client.ts";
+import type { GatewayRequest } from "./gateway-client.ts";
 
 /** The key of the recorded requests, and the answer to it. */
-export const upgradeHeaders: NonNullable<AskedRequest["headers"]> = [
+export const upgradeHeaders: NonNullable<GatewayRequest["headers"]> = [
   ["Upgrade", "websocket"],
   ["Connection", "Upgrade"],
   ["Sec-WebSocket-Version", "13"],

@@ -26,7 +26,7 @@ test("certificate is issued and served, and served again after a restart without
   await first.stop();
   const second = start();
   await clock.settle();
-  assert.deepEqual([second.shown, authority.asked.length], [first.shown, 1]);
+  assert.deepEqual([second.shown, authority.requestedAtMs.length], [first.shown, 1]);
 });
 
 for (const days of [90, 6]) {
@@ -35,7 +35,7 @@ for (const days of [90, 6]) {
     authority.lifeMs = days * day;
     const { shown, issuer } = start();
     await clock.advance(1.5 * days * day);
-    assert.deepEqual(differences(authority.asked), [(days * day * 2) / 3, (days * day * 2) / 3]);
+    assert.deepEqual(differences(authority.requestedAtMs), [(days * day * 2) / 3, (days * day * 2) / 3]);
     assert.deepEqual(shown, [...authority.issued.values()], "at no time none");
     assert.equal(issuer.error, undefined);
   });
@@ -46,11 +46,11 @@ test("failing authority → retries with growing pauses; the certificate is serv
   authority.lifeMs = 9 * day;
   const { shown, issuer } = start();
   await clock.settle();
-  authority.trouble = unreachable;
+  authority.error = unreachable;
   await clock.advance(8 * day);
   assert.ok(issuer.current);
   assert.match(issuer.error ?? "", /cannot be reached at https:\/\/x\.example: no route to host/);
-  const pauses = differences(authority.asked.slice(1));
+  const pauses = differences(authority.requestedAtMs.slice(1));
   assert.deepEqual(
     pauses.slice(0, 11),
     [1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360].map((each) => each * minute),
@@ -58,12 +58,12 @@ test("failing authority → retries with growing pauses; the certificate is serv
   await clock.advance(7 * day);
   assert.deepEqual([issuer.current, shown.length], [undefined, 2]);
   assert.ok(
-    differences(authority.asked)
+    differences(authority.requestedAtMs)
       .slice(10)
       .every((pause) => pause <= 6 * hour),
     "it never gives up",
   );
-  authority.trouble = undefined;
+  authority.error = undefined;
   await clock.advance(6 * hour);
   assert.deepEqual([shown.length, issuer.error], [3, undefined]);
 });
@@ -76,24 +76,27 @@ test("Retry-After is respected up to six hours", async (t) => {
     const { clock, authority, start } = setUpIssuer(t);
     const details = { url: "https://x.example", status: 429, kind: "rateLimited", reason: "too many" };
     const retryAfterMs = Math.min(wantedMs, acmePauseMostMs);
-    authority.trouble = new ProviderError("AKP_ACME_REFUSED", { ...details, retryAfterMs });
+    authority.error = new ProviderError("AKP_ACME_REFUSED", { ...details, retryAfterMs });
     start();
     await clock.advance(waitedMs);
-    assert.deepEqual(differences(authority.asked), [waitedMs]);
+    assert.deepEqual(differences(authority.requestedAtMs), [waitedMs]);
   }
 });
 
 test("repeated restarts stay within the authority's rate limit", async (t) => {
   const { clock, authority, start } = setUpIssuer(t);
-  authority.trouble = unreachable;
+  authority.error = unreachable;
   for (let minutes = 0; minutes < 180; minutes++) {
     const life = start();
     await clock.advance(minute);
     assert.match(life.issuer.error ?? "", /no route to host/, "also of an attempt before this start");
     await life.stop();
   }
-  assert.ok(authority.asked.length <= 5 + 180 / 12, `${authority.asked.length} attempts in three hours`);
-  assert.ok(Math.max(...differences(authority.asked)) <= 13 * minute, "and yet soon after each start");
+  assert.ok(
+    authority.requestedAtMs.length <= 5 + 180 / 12,
+    `${authority.requestedAtMs.length} attempts in three hours`,
+  );
+  assert.ok(Math.max(...differences(authority.requestedAtMs)) <= 13 * minute, "and yet soon after each start");
 });
 
 test("crash at any boundary → the next start has a certificate with its key", async (t) => {
@@ -161,10 +164,10 @@ test("what the Go provider kept is shown and renewed", async (t) => {
   writeFileSync(at("json"), JSON.stringify({ domain: host, certUrl: "https://staging.example/cert/1" }));
   const { shown } = start();
   await clock.settle();
-  assert.deepEqual([shown, authority.asked], [[kept.certPem], []]);
+  assert.deepEqual([shown, authority.requestedAtMs], [[kept.certPem], []]);
   const startedMs = clock.now();
   await clock.advance(31 * day);
-  assert.deepEqual(authority.asked, [startedMs + 30 * day]);
+  assert.deepEqual(authority.requestedAtMs, [startedMs + 30 * day]);
   assert.deepEqual(shown, [kept.certPem, ...authority.issued.values()]);
 });
 
@@ -205,10 +208,10 @@ test("rejected order → a new order; rate-limited order → the same one", asyn
   ] as const) {
     const { clock, authority, start } = setUpIssuer(t);
     const details = { url: "https://x.example", kind: "malformed", reason: "no", retryAfterMs: 0 };
-    authority.trouble = new ProviderError("AKP_ACME_REFUSED", { ...details, status });
+    authority.error = new ProviderError("AKP_ACME_REFUSED", { ...details, status });
     start();
     await clock.settle();
-    authority.trouble = undefined;
+    authority.error = undefined;
     await clock.advance(minute);
     assert.deepEqual([...authority.issued.keys()], [`https://staging.example/order/${orders}`]);
   }
@@ -220,11 +223,11 @@ test("authority unreachable repeatedly → a new order", async (t) => {
     [acmeOrderTries, 2],
   ] as const) {
     const { clock, authority, start } = setUpIssuer(t);
-    authority.trouble = unreachable;
+    authority.error = unreachable;
     start();
     await clock.advance((2 ** (failures - 1) - 1) * minute);
-    assert.equal(authority.asked.length, failures);
-    authority.trouble = undefined;
+    assert.equal(authority.requestedAtMs.length, failures);
+    authority.error = undefined;
     await clock.advance(6 * hour);
     assert.deepEqual([...authority.issued.keys()], [`https://staging.example/order/${order}`]);
   }
@@ -247,5 +250,5 @@ test("storage not writable → no request to the authority", async (t) => {
   const { issuer } = start();
   await clock.advance(hour);
   assert.match(issuer.error ?? "", /orders/);
-  assert.deepEqual([authority.asked, issuer.current], [[], undefined]);
+  assert.deepEqual([authority.requestedAtMs, issuer.current], [[], undefined]);
 });

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BaseAccount, QueryAccountInfoResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { askingAtOnce } from "../../../test/support/asking-at-once.ts";
 import { testKey } from "../../../test/support/chain-signing.ts";
 import { runs } from "../../../test/support/runs.ts";
+import { unlimitedLookups } from "../../../test/support/unlimited-lookups.ts";
 import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import type { Queries } from "../../chain/chain.ts";
 import { accountQuery } from "../../chain/comet/queries/queries.ts";
@@ -62,7 +62,7 @@ test("key cache is bounded, and lease owners stay cached", async () => {
   const { keys } = answered(async () => {
     asked += 1;
     return { value: undefined, height: 7n, node: "a node" };
-  }, askingAtOnce);
+  }, unlimitedLookups);
   keys.keep(address, alice.publicKey);
   const count = runs(4_200, 100_000);
   for (let number = 0; number < count; number += 1) await keys.keyOf(accountNumber(number), "192.0.2.7");

@@ -113,7 +113,7 @@ test("certificate that differs from the one on chain → 401", async () => {
 
 test("two certificates → 401", async () => {
   const stage = createAuthStage();
-  const certificates = [stage.tenant, stage.stranger].map(({ address }) => stage.certificate(address));
+  const certificates = [stage.tenant, stage.otherTenant].map(({ address }) => stage.certificate(address));
   assert.equal(await stage.ask({ certificates }), "401 tls: too many peer certificates");
 });
 
@@ -131,7 +131,7 @@ test("a certificate and a token at once say two things", async () => {
 test("flood of bad signatures delays no other source", async () => {
   const stage = createAuthStage();
   const [header, payload] = makeToken(stage.tenant, stage.claims()).split(".");
-  const forged = `Bearer ${header}.${payload}.${makeToken(stage.stranger, {}).split(".")[2]}`;
+  const forged = `Bearer ${header}.${payload}.${makeToken(stage.otherTenant, {}).split(".")[2]}`;
   let refused = 0;
   const flood = Array.from({ length: 200 }, async () => {
     assert.equal(await stage.ask({ authorization: forged, source: "198.51.100.1" }), "401 JWT is invalid");

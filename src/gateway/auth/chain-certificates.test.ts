@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
 import type { CertificateResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1";
-import { askingAtOnce } from "../../../test/support/asking-at-once.ts";
 import { runs } from "../../../test/support/runs.ts";
+import { unlimitedLookups } from "../../../test/support/unlimited-lookups.ts";
 import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { whileTimePasses } from "../../../test/support/while-time-passes.ts";
 import type { ChainBlock } from "../../chain/block.ts";
@@ -164,7 +164,7 @@ test("serial out of range → no look-up; response with another serial → ignor
 });
 
 test("certificate cache is bounded", async () => {
-  const { stage, known } = onStage(askingAtOnce);
+  const { stage, known } = onStage(unlimitedLookups);
   const count = runs(4_200, 100_000);
   stage.answers = Array.from({ length: count }, () => ({ items: [], height: 10n }));
   for (let serial = 0n; serial < count; serial += 1n) await known.certificateOf(owner, serial, "192.0.2.7");

@@ -9,7 +9,7 @@ import type { BidScreen, Screened, Screener } from "./screener.ts";
 
 export interface ScreeningDeps {
   readonly screen: Screener;
-  readonly hostRefusal: BidScreen["hostRefusal"];
+  readonly hostRejection: BidScreen["hostRejection"];
 }
 
 interface ScreeningRequest {
@@ -34,7 +34,7 @@ export async function screenBid(
 ): Promise<ScreeningResult> {
   if (!group) return { passed: false, reasons: ["missing group spec"] };
   const screened = await deps.screen(owner, group, signal);
-  const host = hosts.length > 0 ? deps.hostRefusal(hosts, owner) : undefined;
+  const host = hosts.length > 0 ? deps.hostRejection(hosts, owner) : undefined;
   const reasons = [...(host === undefined ? [] : [`hostname unavailable: ${host}`]), ...reasonsOf(screened, group)];
   if (reasons.length > 0 || screened.verdict !== "bid") return { passed: false, reasons };
   const { offer = [], price } = screened;

@@ -23,7 +23,7 @@ export interface BidScreen {
   /** Undefined while an order is pending. */
   screenBetweenOrders(request: ScreenRequest, signal: AbortSignal): Promise<OfferedScreen | undefined>;
   /** Why one of these names is not available to the owner. Throws AKP_CLUSTER_UNKNOWN. */
-  hostRefusal(hosts: readonly string[], owner: Address): string | undefined;
+  hostRejection(hosts: readonly string[], owner: Address): string | undefined;
 }
 
 interface ScreenRequest {

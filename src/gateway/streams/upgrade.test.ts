@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  type AskedRequest,
   askOn,
   connectGateway,
   exchange,
+  type GatewayRequest,
   requestBytes,
 } from "../../../test/support/gateway-client.ts";
 import { openStream, serveStreams, streamPath, upgradeHeaders } from "../../../test/support/stages/stream-stage.ts";
@@ -40,7 +40,7 @@ test("invalid upgrade request → error response, connection stays open", async 
   const { port, admission } = await serveStreams(t, async () => ({ code: 1000 }));
   const socket = await connectGateway({ port });
   const others = upgradeHeaders.filter(([name]) => name !== "Sec-WebSocket-Key");
-  const refused: readonly [Partial<AskedRequest>, number, string][] = [
+  const refused: readonly [Partial<GatewayRequest>, number, string][] = [
     [{ headers: [] }, 400, "Bad Request\n"],
     [{ headers: others }, 400, "Bad Request\n"],
     [{ headers: [...upgradeHeaders, ["Origin", "null"]] }, 403, "Forbidden\n"],

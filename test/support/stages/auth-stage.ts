@@ -21,9 +21,9 @@ export function newSigner(): Signer {
 
 export function createAuthStage(startMs?: number) {
   const clock = createVirtualClock(startMs);
-  const [tenant, stranger, provider] = [newSigner(), newSigner(), newSigner()];
+  const [tenant, otherTenant, provider] = [newSigner(), newSigner(), newSigner()];
   const keys = new Map<string, SigningKey>();
-  for (const { address, publicKey } of [tenant, stranger]) keys.set(address, publicKey);
+  for (const { address, publicKey } of [tenant, otherTenant]) keys.set(address, publicKey);
   const onChain = new Map<string, Uint8Array>();
   const lookups: string[] = [];
   const authenticator = createAuthenticator({
@@ -44,7 +44,7 @@ export function createAuthStage(startMs?: number) {
   });
 
   return {
-    ...{ clock, tenant, stranger, provider: provider.address, keys, onChain, lookups, authenticator },
+    ...{ clock, tenant, otherTenant, provider: provider.address, keys, onChain, lookups, authenticator },
     /** Claims of the tenant, good for everything and 15 minutes. */
     claims(other: Json = {}): Json {
       const now = Math.floor(clock.now() / 1_000);

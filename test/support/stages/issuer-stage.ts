@@ -1,4 +1,4 @@
-/** A certificate issuer on the virtual clock, before an authority that keeps its orders in memory and can be told to fail. */
+/** A certificate issuer on the virtual clock, with an authority that keeps its orders in memory and fails on demand. */
 import { join } from "node:path";
 import type { Authority } from "../../../src/gateway/acme/authority.ts";
 import { type CertificateIssuer, createCertificateIssuer } from "../../../src/gateway/acme/certificate-issuer.ts";
@@ -18,17 +18,17 @@ export const day = 86_400_000;
 interface StandIn extends Authority {
   /** Certificates, by their order. */
   readonly issued: Map<string, string>;
-  /** When it was asked for a certificate. */
-  readonly asked: number[];
-  /** How long what it issues is good for. */
+  /** Times of certificate requests. */
+  readonly requestedAtMs: number[];
+  /** Lifetime of its certificates. */
   lifeMs: number;
   /** How far its clock is behind ours. */
   behindMs: number;
-  /** Whether it never comes to an end with an order. */
+  /** Whether orders never complete. */
   hangs: boolean;
-  /** Thrown at whoever wants a certificate. */
-  trouble: Error | undefined;
-  /** For which it issues, whatever was asked for. */
+  /** Thrown for certificate requests. */
+  error: Error | undefined;
+  /** Host of its certificates, whatever was requested. */
   host: string;
 }
 
@@ -82,20 +82,20 @@ export function setUpIssuer(t: Owner): IssuerStage {
 function createStandIn(clock: VirtualClock): StandIn {
   let orders = 0;
   const standIn: StandIn = {
-    ...{ issued: new Map(), asked: [], lifeMs: 90 * day, behindMs: 0, hangs: false, trouble: undefined, host },
+    ...{ issued: new Map(), requestedAtMs: [], lifeMs: 90 * day, behindMs: 0, hangs: false, error: undefined, host },
     async openOrder() {
       await clock.yield();
       return `https://staging.example/order/${++orders}`;
     },
     async complete({ url, key }, _, signal) {
-      standIn.asked.push(clock.now());
+      standIn.requestedAtMs.push(clock.now());
       await clock.yield();
       if (standIn.hangs) await sleep(clock, 365 * day, signal);
-      if (standIn.trouble) throw standIn.trouble;
+      if (standIn.error) throw standIn.error;
       const fromMs = clock.now() - standIn.behindMs;
       const [from, until] = [certificateTime(fromMs), certificateTime(fromMs + standIn.lifeMs)];
       const made = makeCertificate({ name: "leaf", host: standIn.host, keyPem: key, from, until });
-      // What it has issued for an order it gives again to whoever asks.
+      // The same certificate for repeated requests of an order.
       const certificate = standIn.issued.get(url) ?? made.certPem;
       standIn.issued.set(url, certificate);
       return { certificate, url: `${url}/certificate` };

@@ -284,7 +284,7 @@ function playedCluster(): PlayedCluster {
     hostsTrouble: undefined,
     refusal: undefined,
     asked: 0,
-    hostRefusal() {
+    hostRejection() {
       return this.refusal;
     },
     checkHostsKnown() {

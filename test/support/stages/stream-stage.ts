@@ -22,7 +22,13 @@ import type { StreamHandler } from "../../../src/gateway/streams/tenant-stream.t
 import { createUpgrades } from "../../../src/gateway/streams/upgrade.ts";
 import type { Address } from "../../../src/market/address.ts";
 import { silentLog } from "../../../src/runtime/log.ts";
-import { type AskedRequest, type Asking, connectGateway, requestBytes, wholeAnswer } from "../gateway-client.ts";
+import {
+  connectGateway,
+  type GatewayConnection,
+  type GatewayRequest,
+  requestBytes,
+  wholeAnswer,
+} from "../gateway-client.ts";
 import { makeCertificate } from "../test-certificate.ts";
 import { createVirtualClock } from "../virtual-clock.ts";
 import { clientFrame, type Frame, frameTypes, upgradeHeaders } from "../web-socket-bytes.ts";
@@ -91,7 +97,7 @@ export async function serveStreams(t: TestContext, handler: StreamHandler, more:
 }
 
 /** A client byte by byte, whose header is who it is. It answers no ping and no close frame unless it is told to. */
-export async function openStream(port: number, more: Partial<AskedRequest & Asking> = {}) {
+export async function openStream(port: number, more: Partial<GatewayRequest & GatewayConnection> = {}) {
   const socket = await connectGateway({ port, ...more });
   const client = readFrames(socket);
   socket.write(requestBytes({ path: streamPath, authorization: "akash1tenant", headers: upgradeHeaders, ...more }));

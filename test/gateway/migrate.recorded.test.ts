@@ -15,14 +15,14 @@ import {
   createTranslation,
   type IntendedAnswer,
   readGatewayVectors,
-  refusedWith,
+  rejectedWith,
   requestOf,
 } from "./recorded-gateway.ts";
 import { onAddresses, oneService, threeServices } from "./recorded-tenants.ts";
 
 const domain = "ingress.lab.test";
 
-const unauthorized = refusedWith("unauthorized access");
+const unauthorized = rejectedWith("unauthorized access");
 
 const intended: readonly IntendedAnswer[] = [
   {

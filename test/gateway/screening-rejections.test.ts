@@ -51,7 +51,7 @@ async function startScreening(t: Owner) {
       if (busyS !== undefined) throw new ScreeningBusy(busyS);
       return decide(group);
     },
-    hostRefusal: ([host]: readonly string[]) => (host === "taken.example.com" ? "it is in use" : undefined),
+    hostRejection: ([host]: readonly string[]) => (host === "taken.example.com" ? "it is in use" : undefined),
   };
   const authenticator = { identify: () => identityOf(owner, { access: "full" }, clock.now() + 60_000) };
   const own = certificateOf("the provider");

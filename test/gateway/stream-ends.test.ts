@@ -4,12 +4,12 @@ import { test } from "node:test";
 import { providerLeaseV1ServiceLogsRequest } from "../../src/runtime/grpc/akash-proto.ts";
 import { grpcCodes } from "../../src/runtime/grpc/grpc-status.ts";
 import { eventually } from "../support/eventually.ts";
-import { type Asking, ask } from "../support/gateway-client.ts";
+import { ask, type GatewayConnection } from "../support/gateway-client.ts";
 import { frame, openGrpcClient } from "../support/grpc-client.ts";
 import { startGatewayStage } from "../support/stages/gateway-stage.ts";
 import { openStream } from "../support/stages/stream-stage.ts";
 
-type Shown = Pick<Asking, "certificate"> & { readonly authorization?: string };
+type Shown = Pick<GatewayConnection, "certificate"> & { readonly authorization?: string };
 
 const paths = {
   logs: "/lease/1/1/1/logs?follow=true",

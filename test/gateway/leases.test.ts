@@ -8,7 +8,7 @@ import { readSdl } from "../../src/market/sdl/sdl.ts";
 import { manifestBytes } from "../../src/runtime/limits.ts";
 import { eventually } from "../support/eventually.ts";
 import { type FaultTransport, faultTransport } from "../support/fault-transport.ts";
-import { type AskedRequest, ask } from "../support/gateway-client.ts";
+import { ask, type GatewayRequest } from "../support/gateway-client.ts";
 import { cell, shop } from "../support/samples/lease-sdl.ts";
 import { startGatewayStage } from "../support/stages/gateway-stage.ts";
 
@@ -44,7 +44,7 @@ test("a tenant's day with leases", async (t) => {
     },
   });
   const { tenant, cluster } = stage;
-  const as = async (method: string, path: string, more: Partial<AskedRequest> = {}): Promise<[number, string]> => {
+  const as = async (method: string, path: string, more: Partial<GatewayRequest> = {}): Promise<[number, string]> => {
     const { status, body } = await ask(stage, { method, path, authorization: tenant.bearer(), ...more });
     return [status, body];
   };

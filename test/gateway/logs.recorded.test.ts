@@ -12,7 +12,7 @@ import type { Sdl } from "../../src/market/sdl/sdl.ts";
 import { eventually } from "../support/eventually.ts";
 import type { GatewayTenant } from "../support/gateway-tenant.ts";
 import { startGatewayStage } from "../support/stages/gateway-stage.ts";
-import { createRecordings, readGatewayVectors, refusedWith, requestOf } from "./recorded-gateway.ts";
+import { createRecordings, readGatewayVectors, rejectedWith, requestOf } from "./recorded-gateway.ts";
 import { createStreamComparison, type IntendedStream, type RecordedStream } from "./recorded-streams.ts";
 import { oneService, services, threeServices } from "./recorded-tenants.ts";
 
@@ -96,7 +96,7 @@ test("what was asked of the network's gateway about logs is streamed as it was, 
       {
         why: "the services of a token are enforced",
         of: /^token for another service/,
-        ...refusedWith("unauthorized access"),
+        ...rejectedWith("unauthorized access"),
       },
     ],
   });

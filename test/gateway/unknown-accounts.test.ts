@@ -7,7 +7,7 @@ import { type RpcTransport, unreachable } from "../../src/chain/comet/transport.
 import { createSigner } from "../../src/chain/keys/signer.ts";
 import { packMessage } from "../../src/chain/tx/messages.ts";
 import { invariant } from "../../src/runtime/invariant.ts";
-import { type Answered, ask, askOn, connectGateway } from "../support/gateway-client.ts";
+import { ask, askOn, connectGateway, type GatewayResponse } from "../support/gateway-client.ts";
 import { type GatewayTenant, type TenantCertificate, tokenOf } from "../support/gateway-tenant.ts";
 import { createSeededRandom } from "../support/seeded-random.ts";
 import { startGatewayStage } from "../support/stages/gateway-stage.ts";
@@ -38,7 +38,7 @@ test("strangers keep nobody waiting, a revoked certificate stops with its block,
   // Who signs has a key from then on.
   for (const each of [other, late]) await certify(each, 1n);
   await tenant.lease(7n);
-  const byToken = (authorization: string, localAddress = "127.0.0.1"): Promise<Answered> =>
+  const byToken = (authorization: string, localAddress = "127.0.0.1"): Promise<GatewayResponse> =>
     ask({ port, tls: { localAddress } as object }, { path, authorization });
 
   // Who is let in is told that there is no such lease of theirs, or that it runs nothing.

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Answered, ask, connectGateway, connectPlain, exchange, wholeAnswer } from "../support/gateway-client.ts";
+import {
+  ask,
+  connectGateway,
+  connectPlain,
+  exchange,
+  type GatewayResponse,
+  wholeAnswer,
+} from "../support/gateway-client.ts";
 import { createOwner } from "../support/owner.ts";
 import { startGatewayStage } from "../support/stages/gateway-stage.ts";
 import {
@@ -9,7 +16,7 @@ import {
   type IntendedAnswer,
   type RecordedVector,
   readGatewayVectors,
-  refusedWith,
+  rejectedWith,
   requestOf,
   sent,
 } from "./recorded-gateway.ts";
@@ -58,7 +65,7 @@ const intended: readonly IntendedAnswer[] = [
   {
     why: "bids are screened for those who say who they are",
     of: /^POST \/v1\/bid-screening$/,
-    ...refusedWith("unauthorized access"),
+    ...rejectedWith("unauthorized access"),
   },
   {
     why: "groups are checked for whoever sends one",
@@ -123,7 +130,7 @@ async function answerTo(
   port: number,
   vector: RecordedVector,
   translate: (recorded: string) => string,
-): Promise<Answered | string> {
+): Promise<GatewayResponse | string> {
   const { raw, auth } = vector.request;
   if (raw === undefined) {
     const request = requestOf(vector, translate);

@@ -16,7 +16,7 @@ import { readManifest } from "../../src/market/manifest-json.ts";
 import { goJson } from "../../src/market/sorted-json.ts";
 import { manifestBytes } from "../../src/runtime/limits.ts";
 import { eventually } from "../support/eventually.ts";
-import { type Answered, type AskedRequest, ask, askOn, connectGateway } from "../support/gateway-client.ts";
+import { ask, askOn, connectGateway, type GatewayRequest, type GatewayResponse } from "../support/gateway-client.ts";
 import type { GatewayTenant } from "../support/gateway-tenant.ts";
 import { type GatewayStage, type GatewayStageOptions, startGatewayStage } from "../support/stages/gateway-stage.ts";
 import {
@@ -251,7 +251,7 @@ async function createReplay(stage: GatewayStage) {
     const { auth = "none", body, raw } = vector.request;
     const owner = stage.tenants[Number(/tenant(\d)/.exec(auth)?.[1] ?? 1) - 1];
     const authorization = auth.startsWith("JWT") ? owner?.bearer() : undefined;
-    const send = async (request: AskedRequest) =>
+    const send = async (request: GatewayRequest) =>
       auth.startsWith("mTLS") ? ask({ port: stage.port, certificate }, request) : askOn(await connection(), request);
     if (raw !== undefined) {
       const headers = [["Transfer-Encoding", "chunked"]] as const;
@@ -314,7 +314,7 @@ async function createReplay(stage: GatewayStage) {
   }
 }
 
-function withoutErrors(name: string, answer: Answered): Answered {
+function withoutErrors(name: string, answer: GatewayResponse): GatewayResponse {
   const wanted = errorsTold.find(([of]) => of.test(name))?.[1];
   if (!wanted) return answer;
   const { errors = [], ...rest } = JSON.parse(answer.body) as { readonly errors?: readonly string[] };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DetailedPeerCertificate, SecureVersion } from "node:tls";
-import { type Asking, ask, askOn, connectGateway } from "../support/gateway-client.ts";
+import { ask, askOn, connectGateway, type GatewayConnection } from "../support/gateway-client.ts";
 import { createOwner } from "../support/owner.ts";
 import { certificateOf, type GatewayStage, publicHost, startGatewayStage } from "../support/stages/gateway-stage.ts";
 import { makeCertificate } from "../support/test-certificate.ts";
@@ -59,7 +59,7 @@ test("the name that a client asks for decides on the certificate, and whether it
     assert.deepEqual([shown, status], isAsked ? [provider.address, 404] : [publicHost, 401], name);
   }
   const { certPem: cert, keyPem: key } = makeCertificate({ name: tenant.address });
-  const asked: Record<string, [Partial<Asking>, string | undefined]> = {
+  const asked: Record<string, [Partial<GatewayConnection>, string | undefined]> = {
     "mTLS with SNI of the public host name": [{ servername: publicHost, certificate }, undefined],
     "mTLS with SNI mtls.<host>": [{ servername: `mtls.${publicHost}`, certificate }, undefined],
     "mTLS without SNI": [{ certificate }, undefined],
@@ -146,7 +146,7 @@ async function resume({ port }: GatewayStage) {
   return { ticketsReceived: tickets.length, resumed };
 }
 
-async function subjectShown(asking: Asking): Promise<string> {
+async function subjectShown(asking: GatewayConnection): Promise<string> {
   const socket = await connectGateway(asking);
   const { subject } = socket.getPeerCertificate(true) as DetailedPeerCertificate;
   socket.destroy();

@@ -1,7 +1,7 @@
-/** Turns for everybody at once, for tests of what becomes of the answers. */
+/** Look-ups without limits. */
 import type { Lookups } from "../../src/gateway/auth/lookups.ts";
 
-export const askingAtOnce: Lookups = {
+export const unlimitedLookups: Lookups = {
   run: (_, __, look) => look(new AbortController().signal),
   counts: { sent: 0, rejected: 0, waiting: 0 },
 };

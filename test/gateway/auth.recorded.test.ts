@@ -11,7 +11,7 @@ import type { Address } from "../../src/market/address.ts";
 import { once } from "../../src/runtime/memoize.ts";
 import { createForger } from "../support/auth-fuzz.ts";
 import { eventually } from "../support/eventually.ts";
-import { type Answered, ask, askOn, connectGateway } from "../support/gateway-client.ts";
+import { ask, askOn, connectGateway, type GatewayResponse } from "../support/gateway-client.ts";
 import type { GatewayTenant } from "../support/gateway-tenant.ts";
 import { createOwner } from "../support/owner.ts";
 import { runs } from "../support/runs.ts";
@@ -27,7 +27,7 @@ import {
   type IntendedAnswer,
   type RecordedVector,
   readGatewayVectors,
-  refusedWith,
+  rejectedWith,
   requestOf,
   sent,
 } from "./recorded-gateway.ts";
@@ -37,7 +37,7 @@ const dseq = 4_100_001n;
 const hourMs = 3_600_000;
 
 function refused(why: string, of: RegExp, message: string): IntendedAnswer {
-  return { why, of, ...refusedWith(message) };
+  return { why, of, ...rejectedWith(message) };
 }
 
 const readable = "an answer that a person can read, where the network's provider ends the handshake";
@@ -103,7 +103,7 @@ test("every recorded way to say who one is is answered as it was, but for what i
   }
   finish();
 
-  async function askAs(vector: RecordedVector): Promise<Answered> {
+  async function askAs(vector: RecordedVector): Promise<GatewayResponse> {
     const { auth = "" } = vector.request;
     const shown = vector.request.headers?.filter(([name]) => name === "Authorization");
     const token = vector["token"] as RecordedToken | undefined;
