@@ -128,7 +128,7 @@ function standingFeed(shown: ClusterSnapshot): InventoryFeed {
     ageMs: 0,
     volumesAgeMs: 0,
     error: undefined,
-    counts: { pictures: 1, proofs: 0, reconnects: 0, errors: 0 },
+    counts: { snapshots: 1, proofs: 0, reconnects: 0, errors: 0 },
     lastError: undefined,
     onSnapshot: (listener) => void listener(shown),
     run: untilAborted,

@@ -7,9 +7,9 @@ import { noOvercommit } from "../src/market/fit.ts";
 import type { ResourceUnit } from "../src/market/group-spec.ts";
 import type { Random } from "../src/runtime/random.ts";
 import {
-  cards,
   cluster,
   gi,
+  gpuCount,
   type SampleUnit,
   sampleNode,
   sampleUnit,
@@ -35,8 +35,8 @@ function nearlyFull(random: Random, count: number): ClusterRoom {
       cpuMilli: share(96_000n),
       memoryBytes: share(512n * gi),
       ephemeralBytes: share(4_096n * gi),
-      gpuCounts: hasGpus ? [cards(models[random.int(models.length)] ?? "", 8n)] : [],
-      takenCards: hasGpus ? BigInt(8 - random.int(3)) : 0n,
+      gpuCounts: hasGpus ? [gpuCount(models[random.int(models.length)] ?? "", 8n)] : [],
+      takenGpus: hasGpus ? BigInt(8 - random.int(3)) : 0n,
       volumes: BigInt(random.int(20)),
       storageClasses: random.int(3) > 0 ? ["beta3"] : [],
     });

@@ -20,7 +20,7 @@ test("the provider lets nobody have a name of the cluster's own domain, as the h
 test("whether host names are proven is what the hostname operator goes by too", () => {
   for (const isProven of [true, false]) {
     const { values } = loadConfig({ flags: { "hostname-proof": `${isProven}` }, env: {}, readFile: () => "" });
-    assert.equal(leasesOf(values).hosts.asksForProof, isProven);
+    assert.equal(leasesOf(values).hosts.requiresProof, isProven);
   }
 });
 

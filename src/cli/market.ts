@@ -86,7 +86,7 @@ export function leasesOf(values: Config): LeaseOptions {
     runtimeClass: deploymentRuntimeClass === "none" ? undefined : deploymentRuntimeClass,
     hosts: {
       ...{ blockedHosts: blockedHostsOf(values), ingressDomain, staticHostDomain },
-      asksForProof: values.hostnameProof,
+      requiresProof: values.hostnameProof,
     },
     addressSharing: values.ipSharing,
     network: networkSettings(values),

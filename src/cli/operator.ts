@@ -69,7 +69,7 @@ async function runHostname(given: Command): Promise<void> {
     blockedHosts: blockedHostsOf(values),
     ingressDomain: values.deploymentIngressDomain,
     publicHost: values.clusterPublicHostname || undefined,
-    asksForProof: values.hostnameProof,
+    requiresProof: values.hostnameProof,
     probeAt: values.hostnameProbe,
   });
   await operator.run(abortOnSignals());

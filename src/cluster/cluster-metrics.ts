@@ -11,7 +11,7 @@ import { conditionsOf, reservationConditionTypes } from "./capacity/reservations
 import type { ClusterParts } from "./cluster-parts.ts";
 import { countEach, countHealth, countStates } from "./cluster-status.ts";
 import type { HealthKeeper } from "./health/health-keeper.ts";
-import { troubleReasons } from "./health/lease-health.ts";
+import { healthReasons } from "./health/lease-health.ts";
 import { hostHealthWords } from "./leases/declarations/hostname-feed.ts";
 import { isFailing, type LeaseStatus } from "./leases/lease-states.ts";
 import { driftKinds } from "./leases/reconcile/drift.ts";
@@ -142,7 +142,7 @@ function measureLeases(metrics: Metrics, { leaseKeeper, reclaimer, leaseEvents: 
   const reclaiming =
     "Leases whose tenants were notified that they end, and that are closed when the agreed time has passed";
   metrics.readEach("gauge", "akash_provider_leases", [
-    ["known", "1 if workload caches are synced", () => (leaseKeeper.trouble === undefined ? 1 : 0)],
+    ["known", "1 if workload caches are synced", () => (leaseKeeper.error === undefined ? 1 : 0)],
     ["withheld", withheld, count(({ heldByOthers }) => heldByOthers)],
     ["without_address", "Leases with an endpoint that has no IP address yet", count(({ addressless }) => addressless)],
     ["failing", failing, count(isFailing)],
@@ -165,7 +165,7 @@ export function measureHealth(metrics: Metrics, health: HealthKeeper): void {
   metrics.readEach("gauge", name, [["closing_held", held, () => (health.circuitBreaker() === undefined ? 0 : 1)]]);
   const reasons = [`${name}_troubles`, "Replicas of leases that are not ready, by reason", "reason"] as const;
   measureTable(metrics, "gauge", reasons, () => {
-    const counts = countEach(troubleReasons, [], () => "NotReady");
+    const counts = countEach(healthReasons, [], () => "NotReady");
     for (const [, { troubles }] of health.all())
       for (const { reason, replicas } of troubles) counts[reason] += replicas;
     return Object.entries(counts);
@@ -191,6 +191,6 @@ function measureHostnames(metrics: Metrics, { hostnameFeed: feed }: Parts): void
     feed?.isConnected ? Object.entries(countEach(hostHealthWords, feed.all(), ({ health }) => health)) : [],
   );
   metrics.readEach("gauge", name, [
-    ["unwell", "Host names that have not been served or healthy for five minutes", () => feed?.unwell().length ?? 0],
+    ["unwell", "Host names that have not been served or healthy for five minutes", () => feed?.unhealthy().length ?? 0],
   ]);
 }

@@ -11,6 +11,7 @@ import { leaseNamespace } from "../market/lease-namespace.ts";
 import type { RuntimeDeps } from "../runtime/deps.ts";
 import type { Scope } from "../runtime/lifecycle.ts";
 import { createQueue } from "../runtime/queue.ts";
+import { checkKnown } from "./cache-error.ts";
 import type { IpOperatorClient } from "./capacity/addresses/ip-operator.ts";
 import { createCapacityKeeper } from "./capacity/capacity-keeper.ts";
 import type { InventoryFeed } from "./capacity/inventory/feed.ts";
@@ -28,7 +29,6 @@ import { createTenantLeases } from "./leases/tenant-leases.ts";
 import { createLeaseEvents } from "./leases/tenant-pods/lease-events.ts";
 import { createLeaseLogs, createPodNews } from "./leases/tenant-pods/lease-logs.ts";
 import { createLeaseShell } from "./leases/tenant-pods/lease-shell.ts";
-import { checkKnown } from "./watch-trouble.ts";
 
 export interface ClusterOptions {
   readonly overcommit: Overcommit;
@@ -66,7 +66,7 @@ export function createClusterParts({ overcommit, leases }: ClusterOptions, deps:
   const reclaimer = createReclaimer(deps);
   const leaseEvents = createLeaseEventKeeper({
     ...{ ...deps, live, leaseIn, health },
-    trouble: () => mirrorUnavailable(chain.mirror) ?? leaseKeeper.trouble,
+    cacheError: () => mirrorUnavailable(chain.mirror) ?? leaseKeeper.error,
   });
   keeper.onChange(onChange);
   return {
@@ -75,7 +75,7 @@ export function createClusterParts({ overcommit, leases }: ClusterOptions, deps:
     queues: [reservations, leaseKeeper.queue, health.queue, reclaimer.queue, ...leaseEvents.queues],
     hasHosts(): boolean {
       const hasHost = ([lease]: readonly [string, unknown]) => hostnames.hostsOf(lease).length > 0;
-      return hostnames.trouble === undefined && [...leaseKeeper.states.all()].some(hasHost);
+      return hostnames.error === undefined && [...leaseKeeper.states.all()].some(hasHost);
     },
     async open(scope: Scope): Promise<void> {
       await keeper.open(scope, reservations);
@@ -138,21 +138,21 @@ export function createCluster(parts: ClusterParts, deps: OpenedDeps) {
 
 /** What manifests are checked against and rebuilt from: who has which host name, and what the cluster keeps of a lease. */
 export function createClusterSide({ hostnames, live }: LeaseKeeper) {
-  const checkHostsKnown = () => checkKnown(hostnames.trouble);
+  const checkHostsKnown = () => checkKnown(hostnames.error);
   return {
     checkHostsKnown,
     hostRejection(hosts: readonly string[], owner: Address): string | undefined {
       if (hosts.length > 0) checkHostsKnown();
-      return hostnames.refusal(hosts, owner);
+      return hostnames.rejection(hosts, owner);
     },
     allowHosts: hostnames.allow,
     async recorded(lease: LeaseId) {
-      checkKnown(live.troubleOf(kinds.manifest));
+      checkKnown(live.errorOf(kinds.manifest));
       const resource = live.manifest(leaseNamespace(lease));
       return resource && readManifestResource(resource);
     },
     hasNamespace(lease: LeaseId): boolean {
-      checkKnown(live.troubleOf(kinds.namespace));
+      checkKnown(live.errorOf(kinds.namespace));
       return live.namespace(leaseNamespace(lease)) !== undefined;
     },
   };

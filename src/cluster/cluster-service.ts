@@ -77,7 +77,7 @@ export function createClusterService(
       if (!running) return "";
       const { book, leases, inventory } = running.keeper;
       const nodes = book.snapshot?.nodes.length ?? 0;
-      const reason = inventory.error ?? running.leaseKeeper.trouble;
+      const reason = inventory.error ?? running.leaseKeeper.error;
       return reason ?? `${nodes} nodes, ${leases} leases, ${book.size} reservations`;
     },
     status: () => lastStatus ?? statusNow(),

@@ -70,16 +70,16 @@ export function createClusterView(keeper: CapacityKeeper, leaseKeeper: LeaseKeep
 
     /** How current nodes and classes are: by the snapshot, and by the pods that are not in it yet. */
     get inventory() {
-      const { ageMs, error: trouble } = keeper.inventory;
+      const { ageMs, error } = keeper.inventory;
       const podsAgeMs = keeper.pods.cache?.ageMs ?? 0;
-      return { ageMs: ageMs === undefined ? undefined : Math.max(ageMs, podsAgeMs), trouble };
+      return { ageMs: ageMs === undefined ? undefined : Math.max(ageMs, podsAgeMs), error };
     },
 
     /** The same of leases. */
     get workloads() {
       const podsAgeMs = keeper.pods.cache?.ageMs;
       const ageMs = podsAgeMs === undefined ? undefined : Math.max(podsAgeMs, leaseKeeper.live.ageMs);
-      return { ageMs, trouble: leaseKeeper.trouble };
+      return { ageMs, error: leaseKeeper.error };
     },
   };
 }

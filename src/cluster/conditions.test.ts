@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { condition } from "../runtime/condition.ts";
 import { healthConditions, hostnameConditions, leaseConditions, listedLeases } from "./conditions.ts";
-import type { Trouble } from "./health/lease-health.ts";
+import type { HealthProblem } from "./health/lease-health.ts";
 import { createLeaseStates, type LeaseStatus } from "./leases/lease-states.ts";
 
 const [ann, mallory] = ["akash1ann", "akash1mallory"];
@@ -18,16 +18,16 @@ function statesOf(all: Iterable<readonly [string, LeaseStatus]>) {
 test("caches not current → ClusterUnknown beside the last known conditions of each lease", () => {
   const key = leaseOf(ann, 1);
   const states = statesOf([[key, { state: "deployed", addressless: ["blue"] }]]);
-  const trouble = "the API server does not answer";
-  assert.deepEqual(leaseConditions({ states, trouble: undefined }).map(words), [`AddressPending of ${key}`]);
+  const error = "the API server does not answer";
+  assert.deepEqual(leaseConditions({ states, error: undefined }).map(words), [`AddressPending of ${key}`]);
   const away = ["ClusterUnknown of all", `AddressPending of ${key}`];
-  assert.deepEqual(leaseConditions({ states, trouble }).map(words), away);
+  assert.deepEqual(leaseConditions({ states, error }).map(words), away);
   // Its loop has looked meanwhile, and seen nothing.
-  states.note(key, { state: "unknown", why: trouble });
-  assert.deepEqual(leaseConditions({ states, trouble }).map(words), away);
-  assert.deepEqual(states.get(key), { state: "unknown", why: trouble });
+  states.note(key, { state: "unknown", why: error });
+  assert.deepEqual(leaseConditions({ states, error }).map(words), away);
+  assert.deepEqual(states.get(key), { state: "unknown", why: error });
   states.note(key, { state: "deployed" });
-  assert.deepEqual(leaseConditions({ states, trouble: undefined }), []);
+  assert.deepEqual(leaseConditions({ states, error: undefined }), []);
 });
 
 test("no condition for a lease that is gone or was never known", () => {
@@ -37,7 +37,7 @@ test("no condition for a lease that is gone or was never known", () => {
     [blank, { state: "unknown", why: "the chain is not known" }],
   ]);
   states.forget(gone);
-  assert.deepEqual(leaseConditions({ states, trouble: undefined }), []);
+  assert.deepEqual(leaseConditions({ states, error: undefined }), []);
 });
 
 test("many leases of one tenant do not hide those of others, and the rest is counted", () => {
@@ -45,7 +45,7 @@ test("many leases of one tenant do not hide those of others, and the rest is cou
   const state: LeaseStatus = { state: "deployed", heldByOthers: ["a.com: held"] };
   const one = leaseOf(ann, 1);
   const states = statesOf([...many.map((key) => [key, state] as const), [one, { ...state, addressless: ["blue"] }]]);
-  const told = leaseConditions({ states, trouble: undefined });
+  const told = leaseConditions({ states, error: undefined });
   const ofAnn = told.filter(({ subject }) => subject === one).map(({ type }) => type);
   assert.deepEqual(ofAnn, ["LeaseWithheld", "AddressPending"]);
   assert.equal(told.filter(({ subject }) => subject !== undefined).length, listedLeases);
@@ -56,7 +56,7 @@ test("many leases of one tenant do not hide those of others, and the rest is cou
 });
 
 test("many unhealthy leases of one tenant do not hide those of others", () => {
-  const trouble: Trouble = {
+  const error: HealthProblem = {
     service: "web",
     reason: "CrashLoop",
     message: "exits again and again",
@@ -64,7 +64,7 @@ test("many unhealthy leases of one tenant do not hide those of others", () => {
     sinceMs: 0,
   };
   const many = Array.from({ length: listedLeases }, (_, at) => leaseOf(mallory, at + 1));
-  const alarms = () => [...many, leaseOf(ann, 1)].map((key) => [key, [trouble]] as const);
+  const alarms = () => [...many, leaseOf(ann, 1)].map((key) => [key, [error]] as const);
   const told = healthConditions({ alarms, circuitBreaker: () => undefined });
   assert.ok(told.some(({ subject }) => subject === leaseOf(ann, 1)));
   assert.equal(told.at(-1)?.message, "1 more leases: see akash-provider leases");
@@ -74,14 +74,14 @@ test("a name that another lease of the same tenant has, as after a move, is no c
   const states = statesOf([
     [leaseOf(ann, 1), { state: "deployed", withheld: ["a.com: held by lease x of the same owner"] }],
   ]);
-  assert.deepEqual(leaseConditions({ states, trouble: undefined }), []);
+  assert.deepEqual(leaseConditions({ states, error: undefined }), []);
 });
 
 test("many unhealthy host names of one tenant do not hide those of others, and the rest is counted", () => {
-  const unhealthy = (host: string, lease: string) => ({ host, lease, health: "refused", why: "" }) as const;
-  const many = Array.from({ length: listedLeases + 1 }, (_, at) => unhealthy(`a${at}.com`, leaseOf(mallory, at)));
-  const unwell = () => [...many, unhealthy("b.com", leaseOf(ann, 1))];
-  const feed = { unwell, unserved: () => [], trouble: undefined, missing: undefined };
+  const rejected = (host: string, lease: string) => ({ host, lease, health: "refused", why: "" }) as const;
+  const many = Array.from({ length: listedLeases + 1 }, (_, at) => rejected(`a${at}.com`, leaseOf(mallory, at)));
+  const unhealthy = () => [...many, rejected("b.com", leaseOf(ann, 1))];
+  const feed = { unhealthy, unserved: () => [], error: undefined, missing: undefined };
   const told = [...hostnameConditions(feed, () => true)];
   assert.equal(told[1]?.message, `lease ${leaseOf(ann, 1)}: b.com is refused`);
   assert.equal(told.at(-1)?.message, "2 more host names are not healthy");

@@ -8,7 +8,7 @@ import type { CapacityKeeper } from "./capacity/capacity-keeper.ts";
 import type { ClusterSnapshot } from "./capacity/inventory/feed.ts";
 import { conditionsOf } from "./capacity/reservations/upkeep.ts";
 import type { HealthKeeper } from "./health/health-keeper.ts";
-import { leaseTroublesNamed } from "./health/lease-health.ts";
+import { leaseProblemsNamed } from "./health/lease-health.ts";
 import type { HostnameFeed } from "./leases/declarations/hostname-feed.ts";
 import type { LeaseKeeper } from "./leases/lease-loop.ts";
 import { isFailing, type LeaseStatus } from "./leases/lease-states.ts";
@@ -23,12 +23,12 @@ const reconcileConditions = 20;
 
 export interface ClusterStatusParts {
   readonly keeper: Pick<CapacityKeeper, "book" | "leases" | "inventory" | "pool">;
-  readonly leaseKeeper: Pick<LeaseKeeper, "states" | "trouble">;
+  readonly leaseKeeper: Pick<LeaseKeeper, "states" | "error">;
   readonly health: Pick<HealthKeeper, "all" | "alarms" | "circuitBreaker">;
   readonly reconciler: Pick<Reconciler, "lasting" | "skipped">;
   /** Undefined where IP addresses are not leased. */
   readonly ipOperator: unknown;
-  readonly hostnameFeed: Pick<HostnameFeed, "unwell" | "unserved" | "trouble" | "missing"> | undefined;
+  readonly hostnameFeed: Pick<HostnameFeed, "unhealthy" | "unserved" | "error" | "missing"> | undefined;
   /** Whether a lease has a host name. */
   readonly hasHosts: () => boolean;
 }
@@ -45,10 +45,10 @@ export function* clusterConditions(parts: ClusterStatusParts): Iterable<Conditio
 }
 
 function* inventoryConditions(
-  trouble: string | undefined,
+  error: string | undefined,
   snapshot: Pick<ClusterSnapshot, "nodes" | "conditions"> | undefined,
 ): Iterable<Condition> {
-  if (trouble !== undefined) yield condition("InventoryOld", trouble, { reason: snapshot ? "Silent" : "NeverSeen" });
+  if (error !== undefined) yield condition("InventoryOld", error, { reason: snapshot ? "Silent" : "NeverSeen" });
   // One that is sold out has capacity; one whose nodes are all cordoned has none.
   if (snapshot && !snapshot.nodes.some(({ cpuMilli }) => cpuMilli.allocatable !== 0n)) {
     const message = "the inventory offers no node: each is cordoned, excluded, tainted or not ready";
@@ -71,12 +71,12 @@ function* addressConditions({ usage, free, error }: Pick<AddressPool, "usage" | 
 }
 
 /** While the caches are not current, that is listed beside what was last known. */
-export function leaseConditions({ states, trouble }: Pick<LeaseKeeper, "states" | "trouble">): Condition[] {
+export function leaseConditions({ states, error }: Pick<LeaseKeeper, "states" | "error">): Condition[] {
   const found = Array.from(states.lastKnown(), ([subject, state]) =>
     Array.from(conditionsOfLease(state), ([type, message]) => ofLease(type, subject, message)),
   ).flat();
-  const unseen = `leases that use it are left as they are: ${trouble}`;
-  return [...(trouble === undefined ? [] : [condition("ClusterUnknown", unseen)]), ...listed(found, leaseHint)];
+  const unseen = `leases that use it are left as they are: ${error}`;
+  return [...(error === undefined ? [] : [condition("ClusterUnknown", unseen)]), ...listed(found, leaseHint)];
 }
 
 export function healthConditions({
@@ -84,7 +84,7 @@ export function healthConditions({
   circuitBreaker,
 }: Pick<HealthKeeper, "alarms" | "circuitBreaker">): Condition[] {
   const found = Array.from(alarms(), ([subject, troubles]) => {
-    const texts = troubles.slice(0, leaseTroublesNamed).map(({ service, message }) => `${service}: ${message}`);
+    const texts = troubles.slice(0, leaseProblemsNamed).map(({ service, message }) => `${service}: ${message}`);
     return ofLease("LeaseUnhealthy", subject, texts.join("; "), troubles[0]?.reason);
   });
   const cause = circuitBreaker();
@@ -103,21 +103,21 @@ export function driftConditions({ lasting, skipped }: Pick<Reconciler, "lasting"
 }
 
 export function* hostnameConditions(
-  { unwell, unserved, trouble, missing }: NonNullable<ClusterStatusParts["hostnameFeed"]>,
+  { unhealthy, unserved, error, missing }: NonNullable<ClusterStatusParts["hostnameFeed"]>,
   hasHosts: () => boolean,
 ): Iterable<Condition> {
-  const unhealthy = unwell().map(({ host, lease, health, why }) => {
+  const hosts = unhealthy().map(({ host, lease, health, why }) => {
     const message = `lease ${lease}: ${host} is ${health}${why && `: ${why}`}`;
     const reason = `${health.charAt(0).toUpperCase()}${health.slice(1)}`;
     return { owner: ownerOf(lease), is: condition("HostnameUnwell", message, { subject: host, reason }) };
   });
-  yield* listed(unhealthy, " host names are not healthy");
+  yield* listed(hosts, " host names are not healthy");
   const silent = unserved();
   if (silent.length > 0) {
     const message = `no ingress controller has reported on the route of ${silent[0]} (${silent.length} host names): start it, or have it publish the status of routes`;
     yield condition("HostnamesUnserved", message, { status: "Unknown", reason: "NoControllerStatus" });
   }
-  if (trouble !== undefined) yield condition("HostnamesUnknown", trouble, { reason: "Silent" });
+  if (error !== undefined) yield condition("HostnamesUnknown", error, { reason: "Silent" });
   else if (missing !== undefined && hasHosts())
     yield condition("HostnamesUnknown", `leases have host names, and ${missing}`, { reason: "NeverSeen" });
 }

@@ -19,7 +19,7 @@ export interface ClusterSummary {
 /** The age of what is shown, undefined before it was read, and why it is stale, undefined while it is fresh. */
 export interface Freshness {
   readonly ageMs: number | undefined;
-  readonly trouble: string | undefined;
+  readonly error: string | undefined;
 }
 
 export interface StatusAmounts {

@@ -18,13 +18,13 @@ type OwnOptions = Omit<
 
 interface HostnameProcessOptions extends OperatorProcessOptions, OwnOptions {
   /** Whether owners have to prove in the DNS that a domain is theirs. */
-  readonly asksForProof: boolean;
+  readonly requiresProof: boolean;
   /** Where the ingress controller is probed for every host name. */
   readonly probeAt: { readonly host: string; readonly port: number } | undefined;
 }
 
 export function createHostnameProcess(options: HostnameProcessOptions): Process {
-  const { asksForProof, probeAt } = options;
+  const { requiresProof, probeAt } = options;
   const resolver = new Resolver({ timeout: proofMs, tries: 1 });
   return createOperatorProcess("hostname", options, (deps) =>
     createHostnameService(
@@ -32,7 +32,7 @@ export function createHostnameProcess(options: HostnameProcessOptions): Process 
         ...options,
         ...(await settlePorts(options, () => ownPod(kube, "operator-hostname", options, scope.signal))),
         leadership: leaseOfOperator("hostname", options),
-        ...(asksForProof && { resolveTxt: (name: string) => resolver.resolveTxt(name) }),
+        ...(requiresProof && { resolveTxt: (name: string) => resolver.resolveTxt(name) }),
         ...(probeAt && { probe: probeThrough(probeAt) }),
       }),
       deps,

@@ -13,7 +13,7 @@ import { reasonOf } from "../../src/runtime/errors.ts";
 import { untilAborted } from "../../src/runtime/lifecycle.ts";
 import { temporaryFolder } from "../support/folder.ts";
 import { runs } from "../support/runs.ts";
-import { cards, cluster, sampleNode } from "../support/samples/placement-samples.ts";
+import { cluster, gpuCount, sampleNode } from "../support/samples/placement-samples.ts";
 import {
   fixedPricing,
   groupOfCards,
@@ -78,7 +78,7 @@ for (const [name, first, second] of [
   test(`two orders for the last GPU, asked for ${name}: one bid, and the other when the GPU comes back`, async (t) => {
     await onBidStage(t, async (stage) => {
       const attributes = [{ key: "capabilities/gpu/vendor/nvidia/model/h100", value: "true" }];
-      const one = await stage.provider("one", { cards: [cards("h100", 1n)], options: { attributes } });
+      const one = await stage.provider("one", { gpuCounts: [gpuCount("h100", 1n)], options: { attributes } });
       await Promise.all([stage.post(1n, groupOfCards(first)), stage.post(2n, groupOfCards(second))]);
       await stage.blocks(5);
       const orders = one.engine.orders(2);
@@ -100,12 +100,12 @@ for (const [name, first, second] of [
 }
 
 /** These GPUs, with the attributes that sell them. */
-function sellsOf(...here: GpuCount[]): Pick<ProviderParts, "cards" | "options"> {
+function sellsOf(...here: GpuCount[]): Pick<ProviderParts, "gpuCounts" | "options"> {
   const attributes = here.map(({ gpu: card }) => ({
     key: `capabilities/gpu/vendor/nvidia/model/${card.model}`,
     value: "true",
   }));
-  return { cards: here, options: { attributes } };
+  return { gpuCounts: here, options: { attributes } };
 }
 
 for (const [name, policy, model] of [
@@ -127,7 +127,7 @@ for (const [name, policy, model] of [
     await onBidStage(t, async (stage) => {
       const models = ["h100", "a100", "t4"];
       const one = await stage.provider("one", {
-        ...sellsOf(...models.map((each) => cards(each, 1n))),
+        ...sellsOf(...models.map((each) => gpuCount(each, 1n))),
         pricing,
         policies,
       });
@@ -160,7 +160,7 @@ for (const [name, capped] of [
     };
     await onBidStage(t, async (stage) => {
       const one = await stage.provider("one", {
-        ...sellsOf(...models.map((each) => cards(each, 1n))),
+        ...sellsOf(...models.map((each) => gpuCount(each, 1n))),
         pricing,
         policies,
       });
@@ -175,7 +175,7 @@ test("units of one group get different GPU models where the caps leave too few o
   const policies = join(temporaryFolder(t), "policies.yaml");
   writeFileSync(policies, "caps: { gpu: { a100: 1 } }");
   await onBidStage(t, async (stage) => {
-    const one = await stage.provider("one", { ...sellsOf(cards("a100", 2n), cards("h100", 1n)), policies });
+    const one = await stage.provider("one", { ...sellsOf(gpuCount("a100", 2n), gpuCount("h100", 1n)), policies });
     const group = groupOfCards("a100", "h100");
     const order = await stage.post(1n, { ...group, units: group.units.flatMap((unit) => [unit, { ...unit, id: 2 }]) });
     await stage.until("a decision", () => one.engine.orders(1)[0]?.verdict !== undefined);

@@ -212,7 +212,7 @@ test("a name that the Go provider declared stays its lease's, also while it is a
   await life.atRest(someone.lease, "07");
   assert.match(life.keeper.states.get(key)?.withheld?.[0] ?? "", /shop\.example\.com: held by another owner/);
   assert.deepEqual(life.keeper.hostnames.hostsOf(formatLeaseId(lease)).includes("shop.example.com"), true);
-  assert.match(life.keeper.hostnames.refusal(["shop.example.com"], someone.lease.owner) ?? "", /in use/);
+  assert.match(life.keeper.hostnames.rejection(["shop.example.com"], someone.lease.owner) ?? "", /in use/);
 });
 
 test("what the Go provider writes over ours is read as its own, and taken over again", async (t) => {

@@ -124,7 +124,7 @@ test("a missing address stays reported while the cluster is unknown", async (t) 
   assert.deepEqual(told(), ["AddressPending"]);
   stage.cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
   stage.cluster.faults.cutWatches();
-  await stage.until("away", () => life.keeper.trouble !== undefined, kubeStaleMs + 60_000);
+  await stage.until("away", () => life.keeper.error !== undefined, kubeStaleMs + 60_000);
   await life.step(lease);
   await stage.until("looked at", () => life.state(lease) === "unknown");
   assert.deepEqual(told(), ["ClusterUnknown", "AddressPending"]);

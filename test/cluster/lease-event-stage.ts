@@ -54,7 +54,7 @@ export function leaseEventStage(t: TestContext, leaseIn = leaseByName) {
     const journal = plant(sound);
     const kube = cluster.connect("akash-provider");
     const events = createWatchedEvents({
-      ...{ kube, journal, clock, log: silentLog, onRow, trouble: () => undefined },
+      ...{ kube, journal, clock, log: silentLog, onRow, cacheError: () => undefined },
       controller: ourselves.reportingController,
       leaseIn,
     });

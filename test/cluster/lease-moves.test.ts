@@ -206,7 +206,7 @@ quickTest("an API server that is away is told, and what was begun is gone on wit
   });
   assert.deepEqual(held(stage), before);
   stage.cluster.faults.cutWatches();
-  await stage.until("the caches are known to be old", () => life.keeper.trouble !== undefined);
+  await stage.until("the caches are known to be old", () => life.keeper.error !== undefined);
   await assert.rejects(move(stage, life, second, [], ["blue"]), { code: "AKP_CLUSTER_UNKNOWN" });
   stage.cluster.faults.clear();
   await stage.until("what was begun has come", () => held(stage).hosts[a] === 2);

@@ -306,7 +306,7 @@ test("while the cluster cannot be followed nothing is judged; afterwards what wa
   const { stage, life, lease } = await deployed(t);
   stage.cluster.faults.reject({ status: 503, times: 1_000_000 });
   stage.cluster.faults.cutWatches();
-  await stage.until("unknown", () => life.keeper.trouble !== undefined, kubeStaleMs + 60_000);
+  await stage.until("unknown", () => life.keeper.error !== undefined, kubeStaleMs + 60_000);
   stage.becomes(lease, "closed");
   await life.step(lease);
   await stage.clock.advance(300_000);

@@ -6,7 +6,7 @@ import { opensJournal } from "../support/boundary-kinds.ts";
 import { createCountingBoundary, SimulatedCrash } from "../support/counting-boundary.ts";
 import { memoryFolder } from "../support/folder.ts";
 import { createOwner } from "../support/owner.ts";
-import { cards, gi, sampleUnit, volume } from "../support/samples/placement-samples.ts";
+import { gi, gpuCount, sampleUnit, volume } from "../support/samples/placement-samples.ts";
 import {
   bidOf,
   createWorld,
@@ -22,7 +22,7 @@ import {
 
 type Truth = Map<string, "open" | "lost" | "leased" | "closed">;
 
-const size = { cards: [cards("h100", 2n), cards("a100", 1n)], storageClasses: ["beta3"] };
+const size = { gpuCounts: [gpuCount("h100", 2n), gpuCount("a100", 1n)], storageClasses: ["beta3"] };
 const podTakes = { cpuMilli: 1_000n, memoryBytes: gi, gpus: 1n };
 const group = groupOf(
   sampleUnit({ count: 2, gpus: 1n, models: ["nvidia/model/*"] }),

@@ -10,7 +10,7 @@ import type { Random } from "../../src/runtime/random.ts";
 import { playSeeds } from "../support/failed-cases.ts";
 import { memoryFolder } from "../support/folder.ts";
 import { createOwner, type Owner } from "../support/owner.ts";
-import { cards, gi, sampleUnit, volume } from "../support/samples/placement-samples.ts";
+import { gi, gpuCount, sampleUnit, volume } from "../support/samples/placement-samples.ts";
 import { createSeededRandom } from "../support/seeded-random.ts";
 import {
   bidOf,
@@ -84,7 +84,11 @@ async function createHistory(owner: Owner, random: Random) {
           ephemeralBytes: sum(() => gi),
           gpus: sum(({ order }) => order.gpus),
         };
-        return snapshotNode(name, { cards: [cards("h100", gpusPerNode)], storageClasses: ["beta3", "default"] }, taken);
+        return snapshotNode(
+          name,
+          { gpuCounts: [gpuCount("h100", gpusPerNode)], storageClasses: ["beta3", "default"] },
+          taken,
+        );
       });
     const bytes = { allocatable: classGi * gi, allocated: volumes.gi * gi };
     const unused = { allocatable: classGi * gi, allocated: 0n };

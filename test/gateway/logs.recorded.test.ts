@@ -168,7 +168,7 @@ test("what was asked of the network's gateway about logs is streamed as it was, 
 
   stage.cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
   stage.cluster.faults.cutWatches();
-  await eventually("trouble", async () => (await stage.services.cluster)?.view.workloads.trouble !== undefined);
+  await eventually("trouble", async () => (await stage.services.cluster)?.view.workloads.error !== undefined);
   await play([/^API server unreachable/]);
   stage.cluster.faults.clear();
   recordings.finish();

@@ -68,9 +68,9 @@ test("every problem of a pod is told by its own reason", { skip: labIsMissing },
     await eventually(
       `${name} to be ${reason}`,
       async () => {
-        const { trouble } = (await facts()) ?? {};
-        told = `${trouble?.reason}: ${trouble?.message}`;
-        return trouble?.reason === reason && message.test(trouble.message);
+        const { problem } = (await facts()) ?? {};
+        told = `${problem?.reason}: ${problem?.message}`;
+        return problem?.reason === reason && message.test(problem.message);
       },
       2 * podStartsWithinMs,
     ).catch((thrown: unknown) => assert.fail(`${String(thrown)}; it is told as ${told}`));

@@ -104,7 +104,7 @@ quickTest(
       const { journal } = await stage.running({ timeoutMs, nodes: () => [transport] });
       const lease = await stage.leased(1n, wish);
       const filed = () => journal.read.intents.about(formatLeaseId(lease)).length;
-      for (const unknown of ["trouble", "hostsTrouble"] as const) {
+      for (const unknown of ["error", "hostsError"] as const) {
         stage.cluster[unknown] = "its cache has not been filled yet";
         await stage.pass(40_000);
         assert.deepEqual([await closedBy(stage, lease), filed()], [undefined, 0]);
@@ -183,10 +183,10 @@ quickTest("time in which no provider runs does not count, nor time in which the 
     const { journal, manifests } = await stage.running({ timeoutMs: longMs });
     const dueNowMs = () => (journal.read.deadlines.get("manifest", subject)?.dueAtMs ?? 0) - before;
     await stage.until("its deadline is later", () => dueNowMs() >= 2 * longMs);
-    stage.cluster.trouble = "its API server is away";
+    stage.cluster.error = "its API server is away";
     await assert.rejects(manifests.submit(deploymentOf(lease), bodyOf(wish.manifest)), { code: "AKP_CLUSTER_UNKNOWN" });
     await stage.pass(3 * longMs);
-    stage.cluster.trouble = undefined;
+    stage.cluster.error = undefined;
     await stage.until("its deadline is later again", () => dueNowMs() >= 4.5 * longMs);
     await stage.pass(longMs / 2);
     assert.equal(await closedBy(stage, lease), undefined);
@@ -202,10 +202,10 @@ quickTest(
       const lease = await stage.leased(1n, wish);
       const send = () => manifests.submit(deploymentOf(lease), bodyOf(wish.manifest));
       // Nobody looks at a lease between its beginning and its deadline, unless its tenant comes.
-      stage.cluster.trouble = "its API server is away";
+      stage.cluster.error = "its API server is away";
       await assert.rejects(send, { code: "AKP_CLUSTER_UNKNOWN" });
       await stage.pass(timeoutMs - 3_000);
-      stage.cluster.trouble = undefined;
+      stage.cluster.error = undefined;
       await stage.pass(timeoutMs - 3_000);
       assert.equal(await closedBy(stage, lease), undefined);
       assert.equal((await send()).changed.length, 1);

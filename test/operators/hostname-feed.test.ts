@@ -130,7 +130,7 @@ test("states follow the operator; names that stay unhealthy are reported, and no
   const clock = createVirtualClock();
   const operator = await startPlayed(t);
   const feed = follow(t, clock, () => operator);
-  assert.deepEqual([feed.of("a.example.com"), feed.trouble], [undefined, undefined], "what never was is not missed");
+  assert.deepEqual([feed.of("a.example.com"), feed.error], [undefined, undefined], "what never was is not missed");
   const [a, b] = [named("a.example.com", "served", "healthy"), named("b.example.com", "served", "unhealthy", "0 of 1")];
   operator.say({ whole: true, settled: false, hostnames: [a] });
   operator.say({ hostnames: [b, named("c.example.com", "waiting", "unknown", "no such service")] });
@@ -141,19 +141,19 @@ test("states follow the operator; names that stay unhealthy are reported, and no
   );
   assert.equal(feed.of("b.example.com")?.lease, formatLeaseId(sampleLease));
   assert.match(feed.of("b.example.com")?.why ?? "", /NoEndpoints: 0 of 1/);
-  assert.deepEqual(feed.unwell(), []);
+  assert.deepEqual(feed.unhealthy(), []);
   await pass(clock, healthStartingMs - 1_000);
   operator.say({ hostnames: [named("c.example.com", "served", "healthy")], gone: ["a.example.com"] });
   await eventually("changes are known", () => feed.of("c.example.com")?.health === "healthy");
   assert.equal(feed.of("a.example.com"), undefined);
   await pass(clock, 2_000);
   assert.deepEqual(
-    feed.unwell().map(({ host }) => host),
+    feed.unhealthy().map(({ host }) => host),
     ["b.example.com"],
   );
   await operator.close();
-  await eventually("it is missed", () => feed.trouble);
-  assert.deepEqual([feed.of("b.example.com"), feed.unwell(), [...feed.all()]], [undefined, [], []]);
+  await eventually("it is missed", () => feed.error);
+  assert.deepEqual([feed.of("b.example.com"), feed.unhealthy(), [...feed.all()]], [undefined, [], []]);
 });
 
 test("an operator that loses the cluster clears no condition, and its reason is shown", async (t) => {
@@ -164,23 +164,23 @@ test("an operator that loses the cluster clears no condition, and its reason is 
   operator.say({ whole: true, hostnames: [named("well.example.com", "served", "healthy"), ...names] });
   await eventually("all are known", () => feed.of("waiting.example.com"));
   await pass(clock, healthStartingMs);
-  assert.deepEqual(hostsOf(feed.unwell()), ["served.example.com", "waiting.example.com"]);
-  assert.equal(feed.trouble, undefined);
+  assert.deepEqual(hostsOf(feed.unhealthy()), ["served.example.com", "waiting.example.com"]);
+  assert.equal(feed.error, undefined);
 
   operator.waitsFor("ingresses are not followed");
   const unseen = (host: string) => named(host, "served", "unknown", "ingresses are not followed");
   operator.say({ hostnames: [unseen("well.example.com"), unseen("served.example.com")] });
   await eventually("it is doubted", () => feed.of("served.example.com")?.health === "unknown");
-  assert.deepEqual(hostsOf(feed.unwell()), ["served.example.com", "waiting.example.com"]);
-  await until("it is told", clock, () => feed.trouble !== undefined);
-  assert.equal(feed.trouble, "the hostname operator does not see the cluster: ingresses are not followed");
+  assert.deepEqual(hostsOf(feed.unhealthy()), ["served.example.com", "waiting.example.com"]);
+  await until("it is told", clock, () => feed.error !== undefined);
+  assert.equal(feed.error, "the hostname operator does not see the cluster: ingresses are not followed");
 
   operator.waitsFor("");
   operator.say({ hostnames: [named("served.example.com", "served", "healthy")] });
   operator.say({ hostnames: [named("waiting.example.com", "served", "unknown")] });
   await eventually("it is served", () => feed.of("waiting.example.com")?.health === "unknown");
-  assert.deepEqual(feed.unwell(), [], "what is seen to be well, or was not served and is, is unwell no more");
-  await until("it sees again", clock, () => feed.trouble === undefined);
+  assert.deepEqual(feed.unhealthy(), [], "what is seen to be well, or was not served and is, is unwell no more");
+  await until("it sees again", clock, () => feed.error === undefined);
 });
 
 test("names without a report of their controller count as unserved after a while, unless the operator lost the cluster", async (t) => {
@@ -191,7 +191,7 @@ test("names without a report of their controller count as unserved after a while
   await eventually("it is known", () => feed.of("a.example.com"));
   assert.deepEqual(feed.unserved(), []);
   await pass(clock, healthStartingMs);
-  assert.deepEqual([feed.unserved(), feed.unwell()], [["a.example.com"], []]);
+  assert.deepEqual([feed.unserved(), feed.unhealthy()], [["a.example.com"], []]);
   operator.waitsFor("ingresses are not followed");
   await until("its sight is doubted", clock, () => feed.unserved().length === 0);
   operator.waitsFor("");
@@ -217,7 +217,7 @@ test("an operator that was never found is reported as missing, unless it is the 
     await clock.advance(healthStartingMs / 2);
     assert.equal(feed.missing, undefined);
     await clock.advance(healthStartingMs);
-    assert.deepEqual([feed.missing, feed.trouble], [isOther ? undefined : error.message, undefined]);
+    assert.deepEqual([feed.missing, feed.error], [isOther ? undefined : error.message, undefined]);
     stopping.abort();
     await clock.advance(0);
     await running;
@@ -234,7 +234,7 @@ test("a short loss of the cluster is not reported", async (t) => {
   await until("it was asked", clock, () => operator.asked === 2);
   operator.waitsFor("");
   await until("it was asked again", clock, () => {
-    assert.equal(feed.trouble, undefined);
+    assert.equal(feed.error, undefined);
     return operator.asked === 3;
   });
 });
@@ -251,23 +251,23 @@ test("a restarted operator that has not read the cluster clears no condition", a
   // The second time it dies before it has told anything.
   for (const _ of [1, 2]) {
     await operator.close();
-    await eventually("it is missed", () => !feed.isConnected && feed.trouble);
+    await eventually("it is missed", () => !feed.isConnected && feed.error);
     operator = await startPlayed(t, "the cluster has not been read yet");
     operator.say({ whole: true });
     await until("it is followed again", clock, () => {
-      assert.notEqual(feed.trouble, undefined);
+      assert.notEqual(feed.error, undefined);
       return feed.isConnected;
     });
-    assert.match(feed.trouble ?? "", /does not see the cluster: the cluster has not been read yet/);
-    assert.deepEqual(hostsOf(feed.unwell()), [host, gone]);
+    assert.match(feed.error ?? "", /does not see the cluster: the cluster has not been read yet/);
+    assert.deepEqual(hostsOf(feed.unhealthy()), [host, gone]);
   }
   operator.waitsFor("");
   operator.say({ hostnames: [bad] });
   await eventually("it is told again", () => feed.of(host));
-  assert.ok(hostsOf(feed.unwell()).includes(host), "it is not well since then, and not since now");
-  assert.ok(hostsOf(feed.unwell()).includes(gone), "it may have yet to look at this one");
-  await until("what it does not tell is forgotten", clock, () => hostsOf(feed.unwell()).join() === host);
-  assert.equal(feed.trouble, undefined);
+  assert.ok(hostsOf(feed.unhealthy()).includes(host), "it is not well since then, and not since now");
+  assert.ok(hostsOf(feed.unhealthy()).includes(gone), "it may have yet to look at this one");
+  await until("what it does not tell is forgotten", clock, () => hostsOf(feed.unhealthy()).join() === host);
+  assert.equal(feed.error, undefined);
 });
 
 test("an operator that has not read the cluster yet has time to start", async (t) => {
@@ -276,9 +276,9 @@ test("an operator that has not read the cluster yet has time to start", async (t
   const feed = follow(t, clock, () => operator);
   operator.say({ whole: true });
   await eventually("it is followed", () => feed.isConnected);
-  assert.equal(feed.trouble, undefined);
+  assert.equal(feed.error, undefined);
   await pass(clock, healthStartingMs);
-  assert.match(feed.trouble ?? "", /does not see the cluster/);
+  assert.match(feed.error ?? "", /does not see the cluster/);
 });
 
 test("an operator without a stream is reported after a while, an absent one never", async (t) => {
@@ -286,9 +286,9 @@ test("an operator without a stream is reported after a while, an absent one neve
   const troubleWith = async (at: () => { readonly port: number }) => {
     const feed = follow(t, clock, at);
     await clock.advance(0);
-    assert.equal(feed.trouble, undefined);
+    assert.equal(feed.error, undefined);
     await pass(clock, healthStartingMs);
-    return feed.trouble;
+    return feed.error;
   };
   const closed = { port: 1 };
   assert.match((await troubleWith(() => closed)) ?? "", /is not followed/);

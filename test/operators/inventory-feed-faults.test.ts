@@ -20,15 +20,15 @@ import type { Owner } from "../support/owner.ts";
 import {
   grpcHeaders,
   networkNode,
-  networkPicture,
+  networkSnapshot,
   type RawOperator,
   startRawOperator,
 } from "../support/raw-operator.ts";
 import { createSeededRandom } from "../support/seeded-random.ts";
 import { createVirtualClock } from "../support/virtual-clock.ts";
 
-const one = networkPicture([networkNode("one")]);
-const two = networkPicture([networkNode("one"), networkNode("two")]);
+const one = networkSnapshot([networkNode("one")]);
+const two = networkSnapshot([networkNode("one"), networkNode("two")]);
 const minute = 60_000;
 
 function follow(owner: Owner, address: GrpcAddress) {
@@ -205,7 +205,7 @@ for (const [what, bytes] of Object.entries(garbage)) {
     await eventually("it to be told", () => feed.lastError);
     assert.equal(feed.snapshot?.nodes.length, 2);
     assert.equal(feed.error, undefined);
-    await until("it to go on", () => feed.counts.pictures === 2);
+    await until("it to go on", () => feed.counts.snapshots === 2);
     assert.equal(feed.lastError, undefined);
   });
 }
@@ -236,7 +236,7 @@ test("a stream that the operator ends in order is opened again", async (t) => {
   const { operator, feed, until } = await stage(t, two);
   await eventually("the snapshot", () => feed.snapshot);
   for (const stream of operator.streams) stream.end();
-  await until("the next stream", () => feed.counts.pictures === 2);
+  await until("the next stream", () => feed.counts.snapshots === 2);
   assert.equal(feed.error, undefined);
 });
 
@@ -259,7 +259,7 @@ test("invalid entries → left out, with a condition", async (t) => {
   const less = networkNode("less", "-1");
   const { feed } = await stage(
     t,
-    networkPicture([networkNode("twice"), broken, networkNode("good"), less, networkNode("twice")]),
+    networkSnapshot([networkNode("twice"), broken, networkNode("good"), less, networkNode("twice")]),
   );
   const snapshot = await eventually("the snapshot", () => feed.snapshot);
   assert.deepEqual(
@@ -279,12 +279,12 @@ test("invalid entries → left out, with a condition", async (t) => {
 
 test("snapshot of 5,000 nodes → read whole, and the next one is cheap", async (t) => {
   const nodes = Array.from({ length: 5_000 }, (_, n) => networkNode(`gpu-${n}.eu-west.example.com`));
-  const large = networkPicture(nodes);
+  const large = networkSnapshot(nodes);
   assert.ok(large.length > 2 * 1024 * 1024, `${large.length}`);
   const { operator, feed, snapshots } = await stage(t, large);
   await eventually("the snapshot", () => feed.snapshot);
   assert.equal(feed.snapshot?.nodes.length, 5_000);
-  operator.write(framed(networkPicture([networkNode("gpu-0.eu-west.example.com", "2"), ...nodes.slice(1)])));
+  operator.write(framed(networkSnapshot([networkNode("gpu-0.eu-west.example.com", "2"), ...nodes.slice(1)])));
   await eventually("the change", () => snapshots.length === 2);
   const [before, after] = snapshots.map((snapshot) => new Set(snapshot.nodes));
   assert.equal([...(after ?? [])].filter((node) => !before?.has(node)).length, 1);
@@ -353,7 +353,7 @@ test("whatever became of its connections, the feed leaves neither timers nor soc
   await eventually("the snapshot", () => feed.snapshot);
   for (let time = 0; time < 5; time += 1) {
     operator.write(Buffer.from([0, 0xff, 0xff, 0xff, 0xff]));
-    await until("the next connection", () => feed.counts.pictures > time + 1);
+    await until("the next connection", () => feed.counts.snapshots > time + 1);
   }
   await eventually("only one to be open", () => operator.sessions.size === 1);
   assert.equal(clock.pendingTimers, 1);

@@ -62,9 +62,9 @@ function takeHostName(stage: LeaseStage, lease: LeaseId): void {
 async function playTroubles(t: TestContext): Promise<{ well: string; troubled: Map<string, string> }> {
   const troubled = new Map<string, string>();
   let well = "";
-  const unwell: HostHealth[] = [];
+  const unhealthy: HostHealth[] = [];
   const hostnames: HostnameFeed = {
-    ...{ of: () => undefined, all: () => unwell, unwell: () => unwell, isConnected: true, trouble: undefined },
+    ...{ of: () => undefined, all: () => unhealthy, unhealthy: () => unhealthy, isConnected: true, error: undefined },
     ...{ unserved: () => [], missing: undefined },
     run: untilAborted,
   };
@@ -114,7 +114,7 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
     await life.services;
     await serves("AkashProviderHostnameWithheld", /^akash_provider_leases_withheld [1-9]/m);
     await serves("AkashProviderLeaseUnhealthy", /^akash_provider_lease_health\{state="unhealthy"\} 1$/m);
-    unwell.push({ host: "shop.example.com", lease: "", health: "unhealthy", why: "NoEndpoints" });
+    unhealthy.push({ host: "shop.example.com", lease: "", health: "unhealthy", why: "NoEndpoints" });
     await serves("AkashProviderHostnameUnwell", /^akash_provider_hostnames_unwell 1$/m);
     files.write(10 * day);
     await serves(

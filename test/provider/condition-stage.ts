@@ -57,7 +57,7 @@ export interface World {
   /** What the ports of the provider say. */
   settings: string | undefined;
   usage: PoolUsage | Error | undefined;
-  hosts: { unwell: HostHealth[]; unserved: string[]; trouble: string | undefined; missing: string | undefined };
+  hosts: { unhealthy: HostHealth[]; unserved: string[]; error: string | undefined; missing: string | undefined };
   /** Ends this life and begins another. */
   restart(given?: Given): Promise<void>;
 }
@@ -124,7 +124,7 @@ async function openWorld(
     ...{ stage, tenants, files, settings: undefined as string | undefined, usage: undefined as World["usage"] },
     node: faultTransport(stage.node.transport()),
     feed: snapshotFeed(stage.clock, machine.cpuMilli, [], ["beta3"]),
-    hosts: { unwell: [], unserved: [], trouble: undefined, missing: undefined } as World["hosts"],
+    hosts: { unhealthy: [], unserved: [], error: undefined, missing: undefined } as World["hosts"],
     get life() {
       assert.ok(life);
       return life;
@@ -141,9 +141,9 @@ async function openWorld(
     const { hosts } = world;
     const hostnames = {
       ...{ of: () => undefined, all: () => [], isConnected: true, run: untilAborted },
-      ...{ unwell: () => hosts.unwell, unserved: () => hosts.unserved },
-      get trouble() {
-        return hosts.trouble;
+      ...{ unhealthy: () => hosts.unhealthy, unserved: () => hosts.unserved },
+      get error() {
+        return hosts.error;
       },
       get missing() {
         return hosts.missing;

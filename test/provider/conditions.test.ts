@@ -296,8 +296,8 @@ const rows: Readonly<Record<string, Row>> = {
     },
   },
   HostnameUnwell: {
-    cause: ({ hosts }) => hosts.unwell.push(badHost),
-    cure: ({ hosts }) => hosts.unwell.splice(0),
+    cause: ({ hosts }) => hosts.unhealthy.push(badHost),
+    cure: ({ hosts }) => hosts.unhealthy.splice(0),
     reason: "Refused",
   },
   HostnamesUnserved: {

@@ -146,7 +146,7 @@ async function serveHostnames(t: TestContext) {
       restPort: given(0),
       grpcPort: given(0),
       podNamespace: demoInventory.discovery.namespace,
-      asksForProof: false,
+      requiresProof: false,
       probeAt: undefined,
       refreshMs: 5_000,
       version: "test",

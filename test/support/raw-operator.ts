@@ -129,7 +129,7 @@ export function networkNode(name: string, cpuTaken = "1250m"): Node {
   };
 }
 
-export function networkPicture(nodes: readonly Node[]): Uint8Array {
+export function networkSnapshot(nodes: readonly Node[]): Uint8Array {
   const quantity = {
     allocatable: { string: "1e12" },
     allocated: { string: "10Gi" },

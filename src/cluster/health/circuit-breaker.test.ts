@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { commonCause, type SharedUse, type UnhealthyLease } from "./circuit-breaker.ts";
-import type { TroubleReason } from "./lease-health.ts";
+import type { HealthReason } from "./lease-health.ts";
 import type { PodFacts } from "./pod-health.ts";
 
 interface Given {
   readonly owners?: readonly string[];
-  readonly reason?: TroubleReason;
+  readonly reason?: HealthReason;
   readonly on?: string;
   readonly storageClass?: string;
   readonly failure?: string;
@@ -25,12 +25,12 @@ function leases({
   rejection,
 }: Given): UnhealthyLease[] {
   const service = "web";
-  const trouble = { service, reason, message: "", replicas: 1, sinceMs: 0 };
+  const problem = { service, reason, message: "", replicas: 1, sinceMs: 0 };
   const pods = [{ service, state: "unready", on } as PodFacts];
   const claims = storageClass === undefined ? [] : [{ service, storageClass, phase: "Bound" }];
   const workloads = new Map([[service, { isSet: false, failure }]]);
   const facts = { pods, claims, workloads, rejection, isNodeReady: () => true };
-  return owners.map((owner) => ({ owner, troubles: [trouble], facts: () => facts }));
+  return owners.map((owner) => ({ owner, troubles: [problem], facts: () => facts }));
 }
 
 /** So many owners use what is shared, those of the unhealthy leases among them. */

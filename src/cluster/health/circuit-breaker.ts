@@ -7,7 +7,7 @@ import { second } from "../../runtime/durations.ts";
 import { memoizeFor } from "../../runtime/memoize.ts";
 import type { LeaseClaims, LeasePods } from "../capacity/reservations/lease-watches.ts";
 import { type HealthFacts, webhookIn } from "./judge.ts";
-import type { Trouble } from "./lease-health.ts";
+import type { HealthProblem } from "./lease-health.ts";
 import type { PodFacts } from "./pod-health.ts";
 
 /** How often an unhealthy lease is checked and its time added up. */
@@ -21,7 +21,7 @@ const ownersPerUnhealthy = 5;
 export interface UnhealthyLease {
   readonly owner: string;
   /** Empty between two crashes. */
-  readonly troubles: readonly Trouble[];
+  readonly troubles: readonly HealthProblem[];
   readonly facts: () => Pick<HealthFacts, "pods" | "claims" | "workloads" | "rejection" | "isNodeReady">;
 }
 
@@ -29,7 +29,7 @@ export interface UnhealthyLease {
 export type SharedUse = readonly [shared: string, owner: string];
 
 interface CircuitBreakerDeps {
-  readonly alarms: () => Iterable<readonly [leaseKey: string, troubles: readonly Trouble[]]>;
+  readonly alarms: () => Iterable<readonly [leaseKey: string, troubles: readonly HealthProblem[]]>;
   /** Leases whose unhealthy time is counted. */
   readonly counted: () => Iterable<string>;
   /** Every lease that has something to run. */

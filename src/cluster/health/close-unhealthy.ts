@@ -10,7 +10,7 @@ import { parseLeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
-import { type LeaseHealth, leaseTroublesNamed } from "./lease-health.ts";
+import { type LeaseHealth, leaseProblemsNamed } from "./lease-health.ts";
 import type { CloseResult } from "./monitoring.ts";
 import { type PodFacts, podFacts } from "./pod-health.ts";
 
@@ -39,7 +39,7 @@ export function createCloseUnhealthy({ chain, journal, kube, judge, log }: Close
     if (health?.state === "healthy") return "healthy";
     if (!health?.isTenantsFault) return "later";
     const why = `unhealthy for ${Math.round(observedMs / 1_000)} s`;
-    const ending = { lease, reason: "unstable", why, details: troublesText(health) } as const;
+    const ending = { lease, reason: "unstable", why, details: problemsText(health) } as const;
     // A newer manifest may fix it.
     const isFiled = await fileEnding(
       { ...ending, unless: ({ manifests }) => versionWanted(key, manifests) !== manifest },
@@ -54,8 +54,8 @@ function versionWanted(key: string, manifests: Pick<ManifestRows, "get">): strin
   return manifestWanted(manifests.get(key))?.version;
 }
 
-function troublesText({ troubles }: LeaseHealth): string {
-  const first = troubles.slice(0, leaseTroublesNamed);
+function problemsText({ troubles }: LeaseHealth): string {
+  const first = troubles.slice(0, leaseProblemsNamed);
   return first.map(({ service, reason, message }) => `${service}: ${reason}: ${message}`).join("; ");
 }
 

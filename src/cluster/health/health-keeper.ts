@@ -16,14 +16,14 @@ import type { Scope } from "../../runtime/lifecycle.ts";
 import type { Log } from "../../runtime/log.ts";
 import { done, type Outcome, recheck } from "../../runtime/outcome.ts";
 import type { Random } from "../../runtime/random.ts";
+import { cachesError, pollError } from "../cache-error.ts";
 import type { LeaseClaims, LeasePods } from "../capacity/reservations/lease-watches.ts";
 import type { LeaseKeeper } from "../leases/lease-loop.ts";
 import type { LeaseOptions } from "../leases/lease-options.ts";
-import { followTrouble, watchTrouble } from "../watch-trouble.ts";
 import { createCircuitBreaker, healthCheckMs } from "./circuit-breaker.ts";
 import { createCloseUnhealthy, createWriteTrial } from "./close-unhealthy.ts";
 import { type HealthFacts, judge, type WantedService, type WorkloadFacts, webhookIn } from "./judge.ts";
-import { type HealthView, healthStartingMs, type LeaseHealth, type Trouble } from "./lease-health.ts";
+import { type HealthProblem, type HealthView, healthStartingMs, type LeaseHealth } from "./lease-health.ts";
 import { createMonitoring, type SeenReplica, type SeenUnhealthy, steadyMs, unhealthyLimitMs } from "./monitoring.ts";
 import type { PodFacts } from "./pod-health.ts";
 
@@ -50,7 +50,7 @@ const unknown: LeaseHealth = { state: "unknown", services: [], troubles: [] };
 
 export function createHealthKeeper(deps: HealthDeps) {
   const { chain, journal, options, leases, pods, claims, clock } = deps;
-  const { trouble, factsOf, wantedOf, replicasOf } = createLookUp(deps);
+  const { error, factsOf, wantedOf, replicasOf } = createLookUp(deps);
   const healths = createHealths();
   const { get, onChange, all } = healths;
   /** What was starting then may have started since. */
@@ -93,7 +93,7 @@ export function createHealthKeeper(deps: HealthDeps) {
   /** By the caches, or by these pods instead of those of the cache. */
   function judgeNow(key: string, podsNow?: readonly PodFacts[]): LeaseHealth | undefined {
     const { state } = leases.states.get(key) ?? {};
-    if (trouble() !== undefined || state === "unknown") return unknown;
+    if (error() !== undefined || state === "unknown") return unknown;
     const services = wantedOf(key);
     // Its loop has not looked yet.
     if (services && state === undefined) return unknown;
@@ -119,7 +119,7 @@ export function createHealthKeeper(deps: HealthDeps) {
     return now?.state === "unhealthy" || monitoring.has(key) ? recheck(healthCheckMs) : done();
   }
 
-  function onTrouble(now: string | undefined, before: string | undefined): void {
+  function onCacheError(now: string | undefined, before: string | undefined): void {
     if (now !== undefined) monitoring.interrupt();
     staleSinceMs = now === undefined ? undefined : (staleSinceMs ?? clock.now());
     if ((now === undefined) !== (before === undefined)) wakeAll();
@@ -138,7 +138,7 @@ export function createHealthKeeper(deps: HealthDeps) {
     },
     open(scope: Scope): void {
       controller.start(scope);
-      scope.task("trouble of health", (signal) => followTrouble(trouble, onTrouble, clock, signal));
+      scope.task("cache errors for health", (signal) => pollError(error, onCacheError, clock, signal));
     },
   };
 }
@@ -165,7 +165,7 @@ function createHealths() {
       for (const listener of listeners) listener(key, now, before);
     },
     /** Without what is starting since this time. */
-    *alarms(longAgoMs: number): Iterable<readonly [string, readonly Trouble[]]> {
+    *alarms(longAgoMs: number): Iterable<readonly [string, readonly HealthProblem[]]> {
       for (const [key, { troubles }] of judged) {
         const alarming = troubles.filter(({ reason, sinceMs }) => reason !== "NotReady" || sinceMs <= longAgoMs);
         if (alarming.length > 0) yield [key, alarming];
@@ -190,9 +190,9 @@ function createLookUp({ chain, journal, leases, pods, claims, clock }: HealthDep
   const { live, nodes } = leases;
   return {
     /** Why mirror or caches are not up to date. */
-    trouble(): string | undefined {
+    error(): string | undefined {
       const caches = [pods.cache, claims.cache, nodes.cache].filter((cache) => cache !== undefined);
-      return mirrorUnavailable(chain.mirror) ?? watchTrouble(caches);
+      return mirrorUnavailable(chain.mirror) ?? cachesError(caches);
     },
     *replicasOf(key: string): Iterable<SeenReplica> {
       for (const { uid, facts } of pods.in(leaseNamespace(parseLeaseId(key))))

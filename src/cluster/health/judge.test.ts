@@ -7,7 +7,7 @@ import type { PodFacts } from "./pod-health.ts";
 const nowMs = Date.UTC(2026, 0, 1, 12);
 const base: PodFacts = {
   ...{ service: "web", ofSet: false, createdAtMs: nowMs - 60_000, state: "ready", on: "a" },
-  ...{ trouble: undefined, endedAtMs: undefined },
+  ...{ problem: undefined, endedAtMs: undefined },
 };
 const pods = (...some: Partial<PodFacts>[]) => some.map((each) => ({ ...base, ...each }));
 const crash = { reason: "CrashLoop", message: "it ends by itself", isTenantsFault: true } as const;
@@ -29,7 +29,7 @@ function brief({ state, services, troubles }: LeaseHealth): string {
 
 test("a lease is healthy when every service has as many ready replicas as it wants", () => {
   assert.equal(brief(health({ pods: pods({}, {}) })), "2/2 healthy");
-  assert.equal(brief(health({ pods: pods({}, {}, { state: "unready", trouble: crash }) })), "2/2 healthy");
+  assert.equal(brief(health({ pods: pods({}, {}, { state: "unready", problem: crash }) })), "2/2 healthy");
   assert.equal(brief(health({ services: [] })), " healthy");
   assert.equal(brief(health({ pods: pods({}, { state: "leaving" }) })), "1/2 unhealthy NotReady ×1");
   assert.equal(brief(health({ pods: pods({}, { service: "other" }) })), "1/2 unhealthy NotReady ×1");
@@ -41,7 +41,7 @@ test("a pod that the workload of the other kind left does not count", () => {
 
 test("every missing replica has one problem, merged by reason, the gravest first", () => {
   const starting = { state: "unready" } as const;
-  const crashing = { state: "unready", trouble: crash } as const;
+  const crashing = { state: "unready", problem: crash } as const;
   assert.equal(brief(health({ pods: pods(starting, crashing) })), "0/2 unhealthy CrashLoop ×1 NotReady ×1");
   assert.equal(brief(health({ pods: pods(crashing, crashing) })), "0/2 unhealthy CrashLoop ×2");
   assert.equal(brief(health({})), "0/2 unhealthy NotReady ×2");
@@ -78,26 +78,26 @@ test("pods on an unreachable node are lost, also ready ones and those being dele
   assert.equal(brief(health({ isNodeReady, pods: pods({}, lost) })), "1/2 unhealthy NodeLost ×1");
   const leaving = { ...lost, state: "leaving" } as const;
   assert.equal(brief(health({ isNodeReady, pods: pods({}, leaving) })), "1/2 unhealthy NodeLost ×1");
-  const replaced = pods({}, leaving, { state: "unready", trouble: crash });
+  const replaced = pods({}, leaving, { state: "unready", problem: crash });
   assert.equal(brief(health({ isNodeReady, pods: replaced })), "1/2 unhealthy CrashLoop ×1");
 });
 
 test("a pod with a volume that no node takes while nodes are closed waits for the one that has it", () => {
-  const trouble = { reason: "Unschedulable", message: "no machine can take it now", nodesAway: true } as const;
-  const facts = { services: [{ name: "web", count: 1 }], pods: pods({ state: "unready", on: undefined, trouble }) };
+  const problem = { reason: "Unschedulable", message: "no machine can take it now", nodesAway: true } as const;
+  const facts = { services: [{ name: "web", count: 1 }], pods: pods({ state: "unready", on: undefined, problem }) };
   const claims = [{ service: "web", storageClass: "beta3", phase: "Bound" }];
   assert.equal(brief(health({ ...facts, claims })), "0/1 unhealthy VolumeNotBound ×1");
   assert.equal(brief(health(facts)), "0/1 unhealthy Unschedulable ×1");
 });
 
 test("of replicas that are missing, those are unobserved that are so for no fault of the tenant", () => {
-  const [service] = health({ pods: pods({ state: "unready", trouble: crash }) }).services;
+  const [service] = health({ pods: pods({ state: "unready", problem: crash }) }).services;
   assert.deepEqual(service, { name: "web", wanted: 2, ready: 0, unobserved: 1 });
 });
 
 test("an eviction is reported while its successor starts", () => {
   const evicted = { reason: "Evicted", message: "memory" } as const;
-  const ended = { state: "ended", trouble: evicted, endedAtMs: nowMs - 60_000 } as const;
+  const ended = { state: "ended", problem: evicted, endedAtMs: nowMs - 60_000 } as const;
   assert.equal(brief(health({ pods: pods({}, { state: "unready" }, ended) })), "1/2 unhealthy Evicted ×1 NotReady ×1");
   assert.equal(brief(health({ pods: pods({}, {}, ended) })), "2/2 healthy");
   const old = { ...ended, endedAtMs: nowMs - 7_200_000 };
@@ -105,7 +105,7 @@ test("an eviction is reported while its successor starts", () => {
 });
 
 test("a problem is as old as it is, and a pull that is tried again does not forget why it failed", () => {
-  const error = (message: string) => pods({}, { state: "unready", trouble: { reason: "ImageError", message } });
+  const error = (message: string) => pods({}, { state: "unready", problem: { reason: "ImageError", message } });
   const first = health({ pods: error('image "x" cannot be pulled: there is no such image or tag') });
   const next = health({ pods: error('image "x" cannot be pulled'), nowMs: nowMs + 5_000 }, first);
   assert.deepEqual(next, first);

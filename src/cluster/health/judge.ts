@@ -1,13 +1,13 @@
 import { hour } from "../../runtime/durations.ts";
 import {
+  type HealthProblem,
+  type HealthReason,
+  healthReasons,
   healthStartingMs,
   type LeaseHealth,
   type ServiceHealth,
-  type Trouble,
-  type TroubleReason,
-  troubleReasons,
 } from "./lease-health.ts";
-import { nodeLost, type PodFacts, type PodTrouble, volumeElsewhere } from "./pod-health.ts";
+import { nodeLost, type PodFacts, type PodProblem, volumeElsewhere } from "./pod-health.ts";
 
 /** An older end does not explain why its successor is not ready. */
 const healthEndedRecentMs = hour;
@@ -56,7 +56,7 @@ export function judge(facts: HealthFacts, before: LeaseHealth | undefined): Leas
   return { state: isHealthy ? "healthy" : "unhealthy", services, troubles, isTenantsFault };
 }
 
-function isTenants({ isTenantsFault = false }: PodTrouble): boolean {
+function isTenants({ isTenantsFault = false }: PodProblem): boolean {
   return isTenantsFault;
 }
 
@@ -68,9 +68,9 @@ function isOnSoundNode({ takesPods }: HealthFacts) {
 interface JudgedService {
   readonly health: ServiceHealth;
   /** Why it is not ready; also of surplus replicas, as in an update. */
-  readonly evidence: readonly PodTrouble[];
+  readonly evidence: readonly PodProblem[];
   /** One per missing replica, and what ended others recently. */
-  readonly troubles: readonly PodTrouble[];
+  readonly troubles: readonly PodProblem[];
 }
 
 function judgeService(
@@ -87,15 +87,15 @@ function judgeService(
   if (ready >= count) return { health: { name, wanted: count, ready, unobserved: 0 }, evidence: [], troubles: [] };
   const living = own.filter((pod) => pod.state === "unready" || (pod.state === "ready" && isAway(pod)));
   const missing = count - ready;
-  const found = living.map((pod) => (isAway(pod) ? nodeLost : remembered(troubleOf(pod, facts), name, before)));
+  const found = living.map((pod) => (isAway(pod) ? nodeLost : remembered(problemOf(pod, facts), name, before)));
   // A stateful set creates no successor while its predecessor's end is unknown.
   const stuck = own.filter((pod) => pod.state === "leaving" && isAway(pod)).length;
   for (let at = 0; at < stuck && found.length < missing; at++) found.push(nodeLost);
   const rejection = rejectionOf(workload?.failure, facts);
   const troubles = found.slice(0, missing);
   while (troubles.length < missing) troubles.push(rejection ?? notThere(workload));
-  const unobserved = troubles.filter((trouble) => !isTenants(trouble)).length;
-  const ended = own.filter((pod) => isRecent(pod, facts.nowMs)).flatMap(({ trouble }) => trouble ?? []);
+  const unobserved = troubles.filter((problem) => !isTenants(problem)).length;
+  const ended = own.filter((pod) => isRecent(pod, facts.nowMs)).flatMap(({ problem }) => problem ?? []);
   return {
     health: { name, wanted: count, ready, unobserved },
     evidence: rejection || isUnmade(own, count, workload?.isSet) ? [...found, rejection ?? notThere(workload)] : found,
@@ -104,17 +104,17 @@ function judgeService(
 }
 
 /** A retried pull no longer shows why the last one failed. */
-function remembered(trouble: PodTrouble, service: string, before: LeaseHealth | undefined): PodTrouble {
-  const known = knownTrouble(before, service, trouble.reason);
-  if (!known?.message.startsWith(trouble.message)) return trouble;
-  return { ...trouble, message: known.message, isTenantsFault: known.isTenantsFault ?? false };
+function remembered(problem: PodProblem, service: string, before: LeaseHealth | undefined): PodProblem {
+  const known = knownProblem(before, service, problem.reason);
+  if (!known?.message.startsWith(problem.message)) return problem;
+  return { ...problem, message: known.message, isTenantsFault: known.isTenantsFault ?? false };
 }
 
-function troubleOf(pod: PodFacts, { claims, nowMs }: HealthFacts): PodTrouble {
-  const { trouble, service, on, createdAtMs } = pod;
+function problemOf(pod: PodFacts, { claims, nowMs }: HealthFacts): PodProblem {
+  const { problem, service, on, createdAtMs } = pod;
   const own = claims.filter((claim) => claim.service === service);
-  if (trouble?.nodesAway && own.some(({ phase }) => phase === "Bound")) return volumeElsewhere;
-  if (trouble) return trouble;
+  if (problem?.nodesAway && own.some(({ phase }) => phase === "Bound")) return volumeElsewhere;
+  if (problem) return problem;
   const unbound = own.find(({ phase }) => phase !== "Bound");
   if (unbound && on === undefined) return { reason: "VolumeNotBound", message: claimText(unbound) };
   if (nowMs - createdAtMs < healthStartingMs) return { reason: "NotReady", message: "it is starting" };
@@ -137,12 +137,12 @@ function isUnmade(own: readonly PodFacts[], count: number, isSet = false): boole
   return next !== undefined && !there.some(({ ordinal = 0, state }) => state !== "ready" && ordinal < next);
 }
 
-function notThere(workload: WorkloadFacts | undefined): PodTrouble {
+function notThere(workload: WorkloadFacts | undefined): PodProblem {
   return { reason: "NotReady", message: workload ? "its replica has not been made yet" : "it is being deployed" };
 }
 
 /** The server rejects its pods or the whole manifest. Webhooks and quotas are not the tenant's fault. */
-function rejectionOf(failure: string | undefined, { rejection }: HealthFacts): PodTrouble | undefined {
+function rejectionOf(failure: string | undefined, { rejection }: HealthFacts): PodProblem | undefined {
   if (failure === undefined && rejection === undefined) return undefined;
   const why = /quota|limitrange/i.test(failure ?? "") ? "more than it may have here" : "rejected by the cluster";
   const isTenantsFault = failure === undefined && webhookIn(rejection ?? "") === undefined;
@@ -164,20 +164,24 @@ function isRecent({ state, endedAtMs, createdAtMs }: PodFacts, nowMs: number): b
 /** Merged by reason, the gravest first. */
 function merged(
   service: string,
-  troubles: readonly PodTrouble[],
+  troubles: readonly PodProblem[],
   before: LeaseHealth | undefined,
   nowMs: number,
-): Trouble[] {
+): HealthProblem[] {
   return [...Map.groupBy(troubles, ({ reason }) => reason)]
     .map(([reason, same]) => {
-      const known = knownTrouble(before, service, reason);
+      const known = knownProblem(before, service, reason);
       const { message, isTenantsFault } = same.reduce((a, b) => (b.message.length > a.message.length ? b : a));
       const sinceMs = known?.sinceMs ?? nowMs;
       return { service, reason, message, replicas: same.length, sinceMs, ...(isTenantsFault && { isTenantsFault }) };
     })
-    .sort((a, b) => troubleReasons.indexOf(a.reason) - troubleReasons.indexOf(b.reason));
+    .sort((a, b) => healthReasons.indexOf(a.reason) - healthReasons.indexOf(b.reason));
 }
 
-function knownTrouble(before: LeaseHealth | undefined, service: string, reason: TroubleReason): Trouble | undefined {
+function knownProblem(
+  before: LeaseHealth | undefined,
+  service: string,
+  reason: HealthReason,
+): HealthProblem | undefined {
   return before?.troubles.find((each) => each.service === service && each.reason === reason);
 }

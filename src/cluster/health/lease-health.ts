@@ -2,12 +2,12 @@
 import { minute } from "../../runtime/durations.ts";
 
 /** Problems of a lease that a condition names; `akash-provider leases` shows all. */
-export const leaseTroublesNamed = 3;
+export const leaseProblemsNamed = 3;
 /** Most images are pulled and started within this. */
 export const healthStartingMs = 5 * minute;
 
 /** The gravest first. */
-export const troubleReasons = [
+export const healthReasons = [
   "NotCreated",
   "ImageError",
   "CannotStart",
@@ -20,11 +20,11 @@ export const troubleReasons = [
   "NotReady",
 ] as const;
 
-export type TroubleReason = (typeof troubleReasons)[number];
+export type HealthReason = (typeof healthReasons)[number];
 
-export interface Trouble {
+export interface HealthProblem {
   readonly service: string;
-  readonly reason: TroubleReason;
+  readonly reason: HealthReason;
   /** For the tenant: nothing about the provider's machines. */
   readonly message: string;
   /** How many of the service's replicas have it. */
@@ -47,7 +47,7 @@ export interface LeaseHealth {
   /** "unknown" while caches or mirror are not up to date. */
   readonly state: "healthy" | "unhealthy" | "unknown";
   readonly services: readonly ServiceHealth[];
-  readonly troubles: readonly Trouble[];
+  readonly troubles: readonly HealthProblem[];
   /** Every reason is the tenant's fault: only then time counts towards closing the lease. */
   readonly isTenantsFault?: boolean;
 }

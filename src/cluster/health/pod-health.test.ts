@@ -143,11 +143,11 @@ const rows: readonly (readonly [string, Shape, string, RegExp])[] = [
 describe("what keeps a pod from being ready is told to its tenant", () => {
   for (const [what, shape, reason, message] of rows) {
     test(what, () => {
-      const { trouble } = podFacts(pod(shape));
-      assert.equal(trouble?.reason, reason);
-      assert.match(trouble?.message ?? "", message);
+      const { problem } = podFacts(pod(shape));
+      assert.equal(problem?.reason, reason);
+      assert.match(problem?.message ?? "", message);
       // Nothing that is ours alone.
-      assert.doesNotMatch(trouble?.message ?? "", /secret-node-7|10\.1\.2\.3|\d+\/\d+ nodes|web-1/);
+      assert.doesNotMatch(problem?.message ?? "", /secret-node-7|10\.1\.2\.3|\d+\/\d+ nodes|web-1/);
     });
   }
 });
@@ -162,7 +162,7 @@ test("a pod that merely starts has no problem, and one that is ready or leaves n
     { ...ready, leaving: true },
   ]
     .map((shape) => podFacts(pod(shape)))
-    .map(({ state, trouble }) => [state, trouble]);
+    .map(({ state, problem }) => [state, problem]);
   assert.deepEqual(told, [
     ["unready", undefined],
     ["unready", undefined],
@@ -174,8 +174,8 @@ test("a pod that merely starts has no problem, and one that is ready or leaves n
 
 test("messages are short for any name and shape of a pod", () => {
   const long = podFacts(pod({ ...waiting("ErrImagePull", "x".repeat(1e6)), image: `${"y".repeat(1e5)}\u0000` }));
-  assert.ok((long.trouble?.message.length ?? 0) < healthNameChars + 100);
+  assert.ok((long.problem?.message.length ?? 0) < healthNameChars + 100);
   for (const status of [7, "x", null, { containerStatuses: [null, 3, { state: "x" }], conditions: "y" }]) {
-    assert.equal(podFacts(pod({ status: status as object })).trouble, undefined);
+    assert.equal(podFacts(pod({ status: status as object })).problem, undefined);
   }
 });

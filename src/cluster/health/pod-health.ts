@@ -3,7 +3,7 @@ import { conditionHolds, fieldsOf, recordsOf, textOf } from "../../kube/json-fie
 import type { KubeObject } from "../../kube/kube.ts";
 import { serviceLabel } from "../../kube/objects/lease-labels.ts";
 import { parseTime } from "../../runtime/clock.ts";
-import type { TroubleReason } from "./lease-health.ts";
+import type { HealthReason } from "./lease-health.ts";
 
 export interface PodFacts {
   /** Of the manifest; empty without its label. */
@@ -18,7 +18,7 @@ export interface PodFacts {
   /** The node that it is or was on. */
   readonly on: string | undefined;
   /** Why it is not ready, or ended; undefined for one that is starting. */
-  readonly trouble: PodTrouble | undefined;
+  readonly problem: PodProblem | undefined;
   readonly endedAtMs: number | undefined;
 }
 
@@ -34,7 +34,7 @@ export function podFacts(pod: KubeObject): PodFacts {
     createdAtMs: Number.isNaN(createdAtMs) ? 0 : createdAtMs,
     state,
     on: textOf(fieldsOf(pod["spec"])["nodeName"]) || undefined,
-    trouble: state === "unready" ? podTrouble(pod) : state === "ended" ? endedPodTrouble(pod) : undefined,
+    problem: state === "unready" ? podProblem(pod) : state === "ended" ? endedPodProblem(pod) : undefined,
     endedAtMs: state === "ended" ? lastChangeMs(pod) : undefined,
   };
 }
@@ -59,8 +59,8 @@ export const healthNameChars = 200;
 
 // Messages are for the tenant, without our machines, addresses and paths: texts of scheduler and kubelet are never quoted.
 
-export interface PodTrouble {
-  readonly reason: TroubleReason;
+export interface PodProblem {
+  readonly reason: HealthReason;
   readonly message: string;
   /** What the tenant sent is the cause beyond doubt; whatever is not recognised is the cluster's fault. */
   readonly isTenantsFault?: boolean;
@@ -69,16 +69,16 @@ export interface PodTrouble {
 }
 
 /** Of a living pod that is not ready; undefined while it is starting. */
-function podTrouble(pod: KubeObject): PodTrouble | undefined {
-  return notPlaced(pod) ?? containerTroubleOf(pod);
+function podProblem(pod: KubeObject): PodProblem | undefined {
+  return notPlaced(pod) ?? containerProblemOf(pod);
 }
 
 const nodeEnds = ["Preempting", "NodeShutdown", "Terminated", "Shutdown"];
 
-function endedPodTrouble(pod: KubeObject): PodTrouble | undefined {
+function endedPodProblem(pod: KubeObject): PodProblem | undefined {
   const status = fieldsOf(pod["status"]);
   const why = textOf(status["reason"]) ?? "";
-  if (why === "") return containerTroubleOf(pod);
+  if (why === "") return containerProblemOf(pod);
   if (why === "Evicted") return { reason: "Evicted", message: evicted(textOf(status["message"]) ?? "") };
   if (nodeEnds.includes(why))
     return { reason: "Evicted", message: "it was stopped because its machine was needed or shut down" };
@@ -87,12 +87,12 @@ function endedPodTrouble(pod: KubeObject): PodTrouble | undefined {
   return { reason: "Unschedulable", message: "the machine it was given to could not take it after all" };
 }
 
-export const nodeLost: PodTrouble = {
+export const nodeLost: PodProblem = {
   reason: "NodeLost",
   message: "the machine it runs on does not answer; it goes on there or is started on another one",
 };
 
-export const volumeElsewhere: PodTrouble = {
+export const volumeElsewhere: PodProblem = {
   reason: "VolumeNotBound",
   message: "its volume is on a machine that is not available now, and cannot be moved to another",
 };
@@ -128,10 +128,10 @@ function containersOf(pod: KubeObject): ContainerState[] {
   });
 }
 
-function containerTroubleOf(pod: KubeObject): PodTrouble | undefined {
+function containerProblemOf(pod: KubeObject): PodProblem | undefined {
   for (const container of containersOf(pod)) {
-    const trouble = containerTrouble(container);
-    if (trouble) return { ...trouble, isTenantsFault: container.isTenants && trouble.isTenantsFault === true };
+    const problem = containerProblem(container);
+    if (problem) return { ...problem, isTenantsFault: container.isTenants && problem.isTenantsFault === true };
   }
   return undefined;
 }
@@ -155,7 +155,7 @@ const startErrors = new Set([
   "CreatePodSandboxError",
 ]);
 
-function containerTrouble({ image, restarts, waiting, terminated, lastEnd }: ContainerState): PodTrouble | undefined {
+function containerProblem({ image, restarts, waiting, terminated, lastEnd }: ContainerState): PodProblem | undefined {
   const why = textOf(waiting["reason"]) ?? "";
   const words = textOf(waiting["message"]) ?? "";
   if (imageErrors.has(why)) return imageError(image, why, words);
@@ -167,7 +167,7 @@ function containerTrouble({ image, restarts, waiting, terminated, lastEnd }: Con
 /** The end was not observed: the node or the runtime went down. */
 const unseenEnds = new Set(["ContainerStatusUnknown", "Unknown"]);
 
-function crashed(end: Fields, restarts: number): PodTrouble {
+function crashed(end: Fields, restarts: number): PodProblem {
   const why = textOf(end["reason"]) ?? "";
   const again = restarts > 0 ? `, started again ${restarts === 1 ? "once" : `${restarts} times`}` : "";
   if (why === "OOMKilled") {
@@ -209,7 +209,7 @@ function causeOf(causes: readonly Cause[], words: string) {
   return { message, isTenantsFault };
 }
 
-function imageError(image: string, why: string, words: string): PodTrouble {
+function imageError(image: string, why: string, words: string): PodProblem {
   const what = `image ${quoted(image)}`;
   const reason = "ImageError";
   if (why === "InvalidImageName") return { reason, message: `${what} is not a name of an image`, isTenantsFault: true };
@@ -231,13 +231,13 @@ const startCauses: readonly Cause[] = [
   [/runAsNonRoot|non-numeric user|unable to find user/i, "the image does not have the user that it is to run as"],
 ];
 
-function cannotStart(words: string): PodTrouble {
+function cannotStart(words: string): PodProblem {
   const { message = otherStartCause, isTenantsFault } = causeOf(startCauses, words);
   return { reason: "CannotStart", message: `its container cannot be started: ${message}`, isTenantsFault };
 }
 
 /** Undefined once it has a node, and before the scheduler tried. */
-function notPlaced(pod: KubeObject): PodTrouble | undefined {
+function notPlaced(pod: KubeObject): PodProblem | undefined {
   if (textOf(fieldsOf(pod["spec"])["nodeName"])) return undefined;
   const conditions = recordsOf(fieldsOf(pod["status"])["conditions"]);
   const scheduled = conditions.find(({ type, status }) => type === "PodScheduled" && status === "False");

@@ -132,13 +132,13 @@ function whyUnknown({ workload }: WantedWorkload, deps: DeployDeps): string | un
   const { live, hostnames, addresses, objectsOf, options } = deps;
   const needsHosts = hostsWanted(workload, options.hosts).length > 0;
   const needsAddresses = addressesWanted(workload, options.addressSharing).length > 0;
-  if (live.trouble !== undefined) {
+  if (live.error !== undefined) {
     const objects = Object.values(objectsOf(workload)).flat();
     const used = new Set([...objects.map(({ kind }) => kind), ...(needsAddresses ? [kinds.configMap] : [])]);
-    const trouble = live.troubleOf(...used);
-    if (trouble !== undefined) return trouble;
+    const error = live.errorOf(...used);
+    if (error !== undefined) return error;
   }
-  return (needsHosts ? hostnames.trouble : undefined) ?? (needsAddresses ? addresses.trouble : undefined);
+  return (needsHosts ? hostnames.error : undefined) ?? (needsAddresses ? addresses.error : undefined);
 }
 
 /**
@@ -160,7 +160,7 @@ async function applyLease(
   const hostsNeeded = hostsWanted(workload, options.hosts);
   const addressesNeeded = addressesWanted(workload, options.addressSharing);
   // No other lease may get them meanwhile.
-  if (hostnames.trouble === undefined) hostnames.settle(id, hostsNeeded);
+  if (hostnames.error === undefined) hostnames.settle(id, hostsNeeded);
   if (isNew) states.note(key, { state: "deploying" });
   const isLeft = note?.version === "" && note.withdrawnAtMs === undefined;
   // What the Go provider wrote is read by it again, should it come back, and by its version restarts every pod.
@@ -180,7 +180,7 @@ async function applyLease(
   await adoption.release(sorted.released, signal);
   for (const step of [manifest, policies, others, bindings]) await apply(step);
   // Without knowledge of the others a lease that needs none keeps what it had.
-  const ports = addresses.trouble ? [] : await addresses.declare(id, addressesNeeded, signal);
+  const ports = addresses.error ? [] : await addresses.declare(id, addressesNeeded, signal);
   const seen = addressesSeen(live, name, addressesNeeded);
   const known = addressesNeeded.length > 0 ? [leaseAddresses(id, seen)] : [];
   await apply(known);
@@ -192,7 +192,7 @@ async function applyLease(
   for (const step of [sorted.ours, services]) await apply(step);
   await adoption.scale(sorted, signal);
   await removeStuckPods(deps, workloads, signal);
-  const hosts = hostnames.trouble ? [] : await hostnames.declare(id, hostsNeeded, signal);
+  const hosts = hostnames.error ? [] : await hostnames.declare(id, hostsNeeded, signal);
   // Of a manifest that never came to run as a whole.
   if (!note && recorded?.version === row?.version) await removeManifestResource(deps, name, signal);
   const wanted = [policies, credentials, known, workloads, services].flat();

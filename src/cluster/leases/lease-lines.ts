@@ -25,9 +25,9 @@ export function leaseLines(
   const keys = [...states.all()].sort(([a], [b]) => (a < b ? -1 : 1));
   return keys.map(([lease, state]) => {
     const id = parseLeaseId(lease);
-    const hosts = hostnames.trouble === undefined ? hostnames.hostsOf(lease).sort() : [];
+    const hosts = hostnames.error === undefined ? hostnames.hostsOf(lease).sort() : [];
     const [health, unwell] = [healthOf(lease), unhealthyOf(lease)];
-    const hostTroubles = hosts.flatMap((host) => troubleOf(hostHealth(host)));
+    const hostTroubles = hosts.flatMap((host) => errorOf(hostHealth(host)));
     const namespace = leaseNamespace(id);
     const rolling = Array.from(live.workloads(namespace), ({ name, isRolling }) => (isRolling ? [name] : [])).flat();
     const addresses = new Set(Array.from(live.services(namespace), leasedAddress).flat());
@@ -46,7 +46,7 @@ export function leaseLines(
   });
 }
 
-function troubleOf(known: HostHealth | undefined): string[] {
+function errorOf(known: HostHealth | undefined): string[] {
   if (!known || known.health === "healthy" || known.health === "unknown") return [];
   return [`${known.host} is ${known.health}${known.why && `: ${known.why}`}`];
 }

@@ -14,7 +14,7 @@ import type { Priority } from "../../runtime/lanes.ts";
 import type { Scope } from "../../runtime/lifecycle.ts";
 import { type Outcome, recheck, waiting } from "../../runtime/outcome.ts";
 import { createQueue } from "../../runtime/queue.ts";
-import { followTrouble } from "../watch-trouble.ts";
+import { pollError } from "../cache-error.ts";
 import { createDeploy } from "./deploy.ts";
 import { createLeaseMoves } from "./lease-moves.ts";
 import { createLeaseStates } from "./lease-states.ts";
@@ -112,8 +112,8 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
     },
     leaseIn,
     onLooked: (listener: (key: string) => void) => void lookedListeners.push(listener),
-    get trouble() {
-      return cluster.trouble();
+    get error() {
+      return cluster.error();
     },
     open(scope: Scope): void {
       chain.onStep(({ changed }) => {
@@ -125,9 +125,7 @@ export function createLeaseKeeper(deps: LeaseKeeperDeps) {
       network.onChange(wakeAll);
       wakeAll();
       scope.task("leases", queue.run);
-      scope.task("trouble of the cluster", (signal) =>
-        followTrouble(() => cluster.unknown().join(), onUnknown, clock, signal),
-      );
+      scope.task("cache errors", (signal) => pollError(() => cluster.unknown().join(), onUnknown, clock, signal));
     },
   };
 }
@@ -156,8 +154,8 @@ function createLeaseLoop(deps: LeaseDeps) {
     const lease = observeLease(key, deps);
     const ends = !runs(lease.lease);
     const needed = ends ? [kinds.namespace] : [kinds.namespace, kinds.manifest];
-    const trouble = live.troubleOf(...needed) ?? (ends ? undefined : network.trouble);
-    if (trouble !== undefined) return unknown(key, "cluster", trouble);
+    const error = live.errorOf(...needed) ?? (ends ? undefined : network.error);
+    if (error !== undefined) return unknown(key, "cluster", error);
     if (ends) return teardown(lease, deps, signal);
     if (isBehindCluster(lease, chain)) return unknown(key, "manifest", "its manifest is not in the journal yet");
     if (!lease.row) {

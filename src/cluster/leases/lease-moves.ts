@@ -9,8 +9,8 @@ import { withDeadline } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { createKeyedMutex } from "../../runtime/semaphore.ts";
+import { checkKnown } from "../cache-error.ts";
 import { addressesWanted } from "../capacity/addresses/lease-addresses.ts";
-import { checkKnown } from "../watch-trouble.ts";
 import { hostsWanted } from "./declarations/hostnames.ts";
 import { isBehindCluster, observeLease, wantedOf } from "./observed-lease.ts";
 import type { LeaseDeps } from "./watched-cluster.ts";
@@ -24,8 +24,8 @@ export function createLeaseMoves(deps: LeaseDeps) {
   const { chain, hostnames, addresses, options, live, clock, log } = deps;
   const inTurn = createKeyedMutex(migrationsWaiting, (waiting) => new ProviderError("AKP_MIGRATION_BUSY", { waiting }));
 
-  function workloadOf(to: LeaseId, { trouble }: { readonly trouble: string | undefined }): LeaseWorkload {
-    checkKnown(mirrorUnavailable(chain.mirror) ?? live.troubleOf(kinds.manifest) ?? trouble);
+  function workloadOf(to: LeaseId, { error }: { readonly error: string | undefined }): LeaseWorkload {
+    checkKnown(mirrorUnavailable(chain.mirror) ?? live.errorOf(kinds.manifest) ?? error);
     const observed = observeLease(formatLeaseId(to), deps);
     if (!runs(observed.lease)) throw new ProviderError("AKP_DESTINATION_UNKNOWN", {});
     checkKnown(isBehindCluster(observed, chain) ? "its manifest is not in the journal yet" : undefined);

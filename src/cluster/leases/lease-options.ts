@@ -9,7 +9,7 @@ import type { NetworkSettings } from "./watched-network.ts";
 export interface LeaseOptions extends Omit<ObjectSettings, "overcommit" | "policies"> {
   /** Where the custom resources of all leases are; it must exist. */
   readonly manifestNamespace: string;
-  readonly hosts: Pick<HostnameSettings, "blockedHosts" | "ingressDomain" | "asksForProof"> & StaticHosts;
+  readonly hosts: Pick<HostnameSettings, "blockedHosts" | "ingressDomain" | "requiresProof"> & StaticHosts;
   readonly addressSharing: AddressSharing;
   readonly network: NetworkSettings;
   readonly monitor: MonitorOptions;

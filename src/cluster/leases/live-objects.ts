@@ -11,8 +11,8 @@ import { managedSelector, namespaceLabel } from "../../kube/objects/lease-labels
 import { type LeasedService, readLeasedService } from "../../kube/objects/leased-ip.ts";
 import { goProvider, goProviderEntry, type OwnedFields, ownedFields } from "../../kube/owned-fields.ts";
 import { parseTime } from "../../runtime/clock.ts";
+import { cachesError } from "../cache-error.ts";
 import { healthNameChars } from "../health/pod-health.ts";
-import { watchTrouble } from "../watch-trouble.ts";
 
 export interface LiveObject {
   readonly kind: Kind;
@@ -138,12 +138,12 @@ export function watchLiveObjects(
     },
     services: (namespace: string) => contents.get(kinds.service)?.by("lease", namespace) ?? [],
     /** Why nothing may be judged by it now. */
-    get trouble(): string | undefined {
-      return watchTrouble([...caches.values()]);
+    get error(): string | undefined {
+      return cachesError([...caches.values()]);
     },
     /** The same of some kinds: what is true of others stops no lease that does not use them. */
-    troubleOf(...used: readonly Kind[]): string | undefined {
-      return watchTrouble(used.flatMap((kind) => caches.get(kind) ?? []));
+    errorOf(...used: readonly Kind[]): string | undefined {
+      return cachesError(used.flatMap((kind) => caches.get(kind) ?? []));
     },
     kinds: [...caches.keys()] as readonly Kind[],
     /** Since the server was last heard of by the cache that has waited longest. */

@@ -105,7 +105,7 @@ async function takeDown(
 }
 
 async function release(
-  declared: Pick<LeaseDeps["hostnames"] | LeaseDeps["addresses"], "release" | "trouble">,
+  declared: Pick<LeaseDeps["hostnames"] | LeaseDeps["addresses"], "release" | "error">,
   id: LeaseId,
   { clock }: LeaseDeps,
   signal: AbortSignal,
@@ -114,7 +114,7 @@ async function release(
   const releasing = declared.release(id, AbortSignal.any([signal, late.signal]));
   await withDeadline(clock, releaseWithinMs, releasing, () => {
     late.abort();
-    const reason = declared.trouble ?? "its objects are not gone after 30 s";
+    const reason = declared.error ?? "its objects are not gone after 30 s";
     throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
   });
 }

@@ -12,8 +12,8 @@ import type { TenantLease, TenantLeases } from "../../kube/tenant-access.ts";
 import { formatLeaseId, type LeaseId } from "../../market/ids.ts";
 import { leaseNamespace } from "../../market/lease-namespace.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { type HealthView, healthStartingMs, type LeaseHealth, type Trouble } from "../health/lease-health.ts";
-import { checkKnown } from "../watch-trouble.ts";
+import { checkKnown } from "../cache-error.ts";
+import { type HealthProblem, type HealthView, healthStartingMs, type LeaseHealth } from "../health/lease-health.ts";
 import type { HostHealth } from "./declarations/hostname-feed.ts";
 import { hostsWanted, type StaticHosts } from "./declarations/hostnames.ts";
 import type { LeaseKeeper } from "./lease-loop.ts";
@@ -45,12 +45,12 @@ export function createTenantLeases(deps: TenantLeasesDeps): TenantLeases {
   }
 
   /** Why nothing can be said of any lease now. */
-  function trouble(): string | undefined {
-    return mirrorUnavailable(chain.mirror) ?? live.troubleOf(kinds.namespace, kinds.manifest);
+  function error(): string | undefined {
+    return mirrorUnavailable(chain.mirror) ?? live.errorOf(kinds.namespace, kinds.manifest);
   }
 
   function find(id: LeaseId): TenantLease {
-    checkKnown(trouble());
+    checkKnown(error());
     const lease = chain.mirror.lease(id);
     // The mirror's own id knows the name of its namespace already.
     const name = leaseNamespace(lease?.id ?? id);
@@ -61,7 +61,7 @@ export function createTenantLeases(deps: TenantLeasesDeps): TenantLeases {
     const resource = live.manifest(name);
     if (!resource) return { state: nothing, why: refusalIn(state) };
     const wants = wantsIn(resource, lease.id);
-    checkKnown(live.troubleOf(...wants.kinds) ?? (wants.hosts.length > 0 ? hostnames.trouble : undefined));
+    checkKnown(live.errorOf(...wants.kinds) ?? (wants.hosts.length > 0 ? hostnames.error : undefined));
     const workloads = workloadsIn(live, name);
     if (workloads.length === 0) return { state: "idle", why: refusalIn(state) };
     const had = new Set(hostnames.hostsOf(key));
@@ -97,12 +97,12 @@ export function createTenantLeases(deps: TenantLeasesDeps): TenantLeases {
   return {
     find,
     runs(id: LeaseId): boolean {
-      checkKnown(trouble());
+      checkKnown(error());
       return runs(chain.mirror.lease(id));
     },
     leasesOf,
     leaseOf(owner: string, dseq: bigint, gseq: number): LeaseId | undefined {
-      checkKnown(trouble());
+      checkKnown(error());
       return leasesOf(owner, dseq).find((id) => id.gseq === gseq);
     },
     ...leases.moves,
@@ -142,7 +142,7 @@ function healthErrors(health: LeaseHealth | undefined, nowMs: number) {
   const alarming = (health?.troubles ?? []).filter(
     ({ reason, sinceMs }) => reason !== "NotReady" || sinceMs <= nowMs - healthStartingMs,
   );
-  return alarming.map((trouble) => ({ service: trouble.service, text: troubleText(trouble) }));
+  return alarming.map((problem) => ({ service: problem.service, text: problemText(problem) }));
 }
 
 /** What a tenant's manifest asks for, as far as its lease's status shows it. */
@@ -173,6 +173,6 @@ function errorsOf(state: LeaseStatus | undefined) {
   return texts.map((text) => ({ service: undefined, text }));
 }
 
-function troubleText({ service, replicas, reason, message }: Trouble): string {
+function problemText({ service, replicas, reason, message }: HealthProblem): string {
   return `${replicas > 1 ? `${service} ×${replicas}` : service}: ${reason}: ${message}`;
 }

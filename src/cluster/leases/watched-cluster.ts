@@ -41,11 +41,11 @@ export function watchCluster({ kube, provider, options, clock, onChange }: Watch
     objectsOf: (workload: LeaseWorkload): LeaseObjects =>
       leaseObjects(workload, { ...options, policies: network.policies() }),
     /** Why nothing may be judged by what is known of the cluster now. */
-    trouble: (): string | undefined => live.trouble ?? hostnames.trouble ?? addresses.trouble ?? network.trouble,
+    error: (): string | undefined => live.error ?? hostnames.error ?? addresses.error ?? network.error,
     unknown(): string[] {
-      const kinds = live.kinds.filter((kind) => live.troubleOf(kind) !== undefined).map(({ plural }) => plural);
+      const kinds = live.kinds.filter((kind) => live.errorOf(kind) !== undefined).map(({ plural }) => plural);
       const others = Object.entries({ hosts: hostnames, addresses, network });
-      return [...kinds, ...others.flatMap(([name, { trouble }]) => (trouble === undefined ? [] : name))];
+      return [...kinds, ...others.flatMap(([name, { error }]) => (error === undefined ? [] : name))];
     },
     open(scope: Scope): void {
       scope.onStop(async () => {

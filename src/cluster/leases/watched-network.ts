@@ -17,7 +17,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { throttle } from "../../runtime/throttle.ts";
-import { watchTrouble } from "../watch-trouble.ts";
+import { cachesError } from "../cache-error.ts";
 
 /** Changes of nodes to the next look at the cluster's network: each may write a policy of every lease. */
 export const networkEveryMs = second;
@@ -81,8 +81,8 @@ export function watchNetwork(
       await Promise.all(caches.map((cache) => cache.synced(signal)));
       look();
     },
-    get trouble(): string | undefined {
-      return watchTrouble(caches);
+    get error(): string | undefined {
+      return cachesError(caches);
     },
     async close() {
       changes.stop();

@@ -43,15 +43,15 @@ export function createProviderStatus({ chain, cluster, orders, deployments, recl
 }
 
 /** Its public reason does not name servers of the operator. */
-function partOf(what: keyof typeof reasons, { ageMs, trouble }: Freshness) {
+function partOf(what: keyof typeof reasons, { ageMs, error }: Freshness) {
   const why = ageMs === undefined ? "not read yet" : reasons[what];
-  return { what, ageMs, why: trouble === undefined ? undefined : why };
+  return { what, ageMs, why: error === undefined ? undefined : why };
 }
 
 function chainFreshness({ mirror, status }: ChainPart): Freshness {
-  if (!mirror.ready) return { ageMs: undefined, trouble: "not read yet" };
-  const { mirrorAgeMs: ageMs, reason: trouble } = status;
+  if (!mirror.ready) return { ageMs: undefined, error: "not read yet" };
+  const { mirrorAgeMs: ageMs, reason: error } = status;
   // Nodes may answer although they or the chain have stopped.
   const isOld = ageMs !== undefined && ageMs > gatewayChainOldMs;
-  return { ageMs, trouble: trouble ?? (isOld ? reasons.chain : undefined) };
+  return { ageMs, error: error ?? (isOld ? reasons.chain : undefined) };
 }

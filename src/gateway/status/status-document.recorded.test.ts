@@ -71,7 +71,7 @@ function clusterOf({ cluster: { leases, inventory } }: StatusJson): ClusterSumma
       ),
     },
   });
-  const fresh = { ageMs: 0, trouble: undefined };
+  const fresh = { ageMs: 0, error: undefined };
   return {
     leases,
     reservations: () => [...pending.map(promised(false)), ...active.map(promised(true))],

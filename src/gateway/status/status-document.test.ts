@@ -38,13 +38,13 @@ function aCluster(): ClusterSummary & { leases: number; inventory: ClusterSummar
     inventoryMessage: undefined,
     addresses: { total: 0n, left: 0n },
     storage: () => [],
-    inventory: { ageMs: 2_000, trouble: undefined },
-    workloads: { ageMs: 1_000, trouble: undefined },
+    inventory: { ageMs: 2_000, error: undefined },
+    workloads: { ageMs: 1_000, error: undefined },
   };
 }
 
 test("before anything was read → empty status with all parts stale, as old as the process", async () => {
-  const unread = { ageMs: undefined, trouble: "not read" };
+  const unread = { ageMs: undefined, error: "not read" };
   const cluster = { ...aCluster(), leases: 0, nodes: () => [], inventory: unread, workloads: unread };
   const { clock, snapshot, shown } = open({ cluster });
   await clock.advance(3_400);
@@ -103,17 +103,17 @@ test("failing part → still shown, with the time when it was last read", async 
   const { clock, snapshot, shown } = open({ chain: aChain(), cluster: cluster });
   await clock.advance(60_000);
   assert.equal(shown().stale, undefined);
-  cluster.inventory = { ageMs: 10_000, trouble: "the operator is silent" };
+  cluster.inventory = { ageMs: 10_000, error: "the operator is silent" };
   const since = new Date(clock.now() + gatewayStatusMs - 10_000).toISOString();
   await clock.advance(gatewayStatusMs);
   assert.deepEqual(shown().stale, [{ what: "inventory", since, why: "the inventory is not confirmed" }]);
   assert.equal(shown().cluster.leases, 1);
   assert.equal(snapshot().ageS, 10);
-  cluster.inventory = { ageMs: 30_000, trouble: "the operator is silent" };
+  cluster.inventory = { ageMs: 30_000, error: "the operator is silent" };
   await clock.advance(20_000);
   assert.equal(shown().stale[0].since, since);
   assert.equal(snapshot().ageS, 30);
-  cluster.inventory = { ageMs: 0, trouble: undefined };
+  cluster.inventory = { ageMs: 0, error: undefined };
   await clock.advance(gatewayStatusMs);
   assert.equal(shown().stale, undefined);
 });

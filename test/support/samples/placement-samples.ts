@@ -17,18 +17,18 @@ export function sampleCard(model: string, memorySize = "80Gi", kind = "PCIe", ve
 }
 
 /** A node with all its GPUs free, but those of which a number is said to be taken. */
-export function sampleNode(name: string, some: Partial<NodeRoom> & { takenCards?: bigint } = {}): NodeRoom {
-  const { takenCards = 0n, ...given } = some;
-  const cards = given.gpuCounts ?? [];
-  const listed = cards.reduce((sum, { count }) => sum + count, 0n);
-  const gpus = given.gpus ?? listed - takenCards;
+export function sampleNode(name: string, some: Partial<NodeRoom> & { takenGpus?: bigint } = {}): NodeRoom {
+  const { takenGpus = 0n, ...given } = some;
+  const gpuCounts = given.gpuCounts ?? [];
+  const listed = gpuCounts.reduce((sum, { count }) => sum + count, 0n);
+  const gpus = given.gpus ?? listed - takenGpus;
   return {
     name,
     cpuMilli: 64_000n,
     memoryBytes: 512n * gi,
     ephemeralBytes: 1024n * gi,
     gpus,
-    gpuCounts: cards,
+    gpuCounts,
     unknownGpus: unknownGpus(listed, listed, gpus),
     volumes: undefined,
     storageClasses: [],
@@ -40,7 +40,7 @@ export function cluster(nodes: readonly NodeRoom[], classes: Record<string, bigi
   return { nodes, classes: new Map(Object.entries(classes)) };
 }
 
-export function cards(model: string, count: bigint, memorySize?: string, kind?: string): GpuCount {
+export function gpuCount(model: string, count: bigint, memorySize?: string, kind?: string): GpuCount {
   return { gpu: sampleCard(model, memorySize, kind), count };
 }
 

@@ -226,7 +226,7 @@ export async function startAdopting(
     },
   };
   owner.after(() => life.stop());
-  await eventually("what is known of the cluster", () => keeper.trouble === undefined);
+  await eventually("what is known of the cluster", () => keeper.error === undefined);
   for (const { workload } of leases) {
     const key = formatLeaseId(workload.lease);
     await loop.reunite({ id: workload.lease }, key);

@@ -52,7 +52,7 @@ import type { Condition } from "../../../src/runtime/condition.ts";
 import { untilAborted } from "../../../src/runtime/lifecycle.ts";
 import { silentLog } from "../../../src/runtime/log.ts";
 import { memoryFolder } from "../folder.ts";
-import { networkNode, networkPicture } from "../raw-operator.ts";
+import { networkNode, networkSnapshot } from "../raw-operator.ts";
 import { cell } from "../samples/lease-sdl.ts";
 import { createSeededRandom } from "../seeded-random.ts";
 import { createVirtualClock } from "../virtual-clock.ts";
@@ -122,7 +122,7 @@ export interface StartedProvider {
 export interface ProviderParts {
   readonly cpuMilli?: bigint;
   /** Of the one node. */
-  readonly cards?: readonly GpuCount[];
+  readonly gpuCounts?: readonly GpuCount[];
   /** IP addresses are not leased if not given. */
   readonly ipOperator?: IpOperatorClient;
   readonly nodes?: () => readonly RpcTransport[];
@@ -352,7 +352,7 @@ export function startProvider(starting: Starting): StartedProvider {
     ...starting.options,
   };
   const deps = { clock, random: createSeededRandom(2), log: silentLog };
-  const feed = snapshotFeed(clock, starting.cpuMilli ?? 10_000n, starting.cards);
+  const feed = snapshotFeed(clock, starting.cpuMilli ?? 10_000n, starting.gpuCounts);
   const cluster = { overcommit: noOvercommit };
   const pricingOf = typeof pricing === "function" ? pricing : () => ({ ...pricing, run: untilAborted });
   const policies = createPolicySource(starting.policies, deps);
@@ -451,7 +451,7 @@ export interface PictureFeed extends InventoryFeed {
 export function snapshotFeed(
   clock: Clock,
   cpuMilli: bigint,
-  cards: readonly GpuCount[] = [],
+  gpuCounts: readonly GpuCount[] = [],
   storageClasses: readonly string[] = [],
 ): PictureFeed {
   let heardAtMs: number | undefined;
@@ -461,10 +461,10 @@ export function snapshotFeed(
   }));
   const draw = (milli: bigint, isCordoned = false, conditions: readonly Condition[] = []) => {
     heardAtMs = undefined;
-    const sizes = { cpuMilli: milli, memoryBytes: 2n ** 44n, ephemeralBytes: 2n ** 46n, cards, storageClasses };
+    const sizes = { cpuMilli: milli, memoryBytes: 2n ** 44n, ephemeralBytes: 2n ** 46n, gpuCounts, storageClasses };
     const nodes = isCordoned ? [] : [snapshotNode("one", sizes)];
     const storage = storageClasses.map((name) => ({ class: name, bytes: { allocatable: 2n ** 46n, allocated: 0n } }));
-    const network = () => networkPicture(nodes.map(({ name }) => networkNode(name)));
+    const network = () => networkSnapshot(nodes.map(({ name }) => networkNode(name)));
     newest.show({ nodes, storage, network, podsVersion: undefined, conditions, cameAtMs: clock.monotonicMs() });
   };
   return Object.assign(newest, {

@@ -86,8 +86,7 @@ export async function openStage(
     const scope = { signal, task: () => undefined, onStop: () => undefined };
     hostnames.open(scope);
     addresses.open(scope);
-    for (let turn = 0; turn < 100 && (hostnames.trouble ?? addresses.trouble) !== undefined; turn++)
-      await clock.advance(0);
+    for (let turn = 0; turn < 100 && (hostnames.error ?? addresses.error) !== undefined; turn++) await clock.advance(0);
     const queue = createQueue({ name: "leases", work: look, clock, random: createSeededRandom(2), log: silentLog });
     hostnames.onChange((leaseId) => void queue.add(leaseId));
     addresses.onChange((leaseId) => void queue.add(leaseId));

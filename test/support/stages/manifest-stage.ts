@@ -107,9 +107,9 @@ export interface PlayedCluster extends ClusterSide {
   /** Leases that have a namespace. */
   readonly namespaces: Set<string>;
   /** Why it cannot tell, while that is so. */
-  trouble: string | undefined;
+  error: string | undefined;
   /** Of host names alone. */
-  hostsTrouble: string | undefined;
+  hostsError: string | undefined;
   refusal: string | undefined;
   /** Host names that somebody is about to have. */
   readonly allowed: string[];
@@ -280,16 +280,15 @@ function playedCluster(): PlayedCluster {
   return {
     records,
     namespaces,
-    trouble: undefined,
-    hostsTrouble: undefined,
+    error: undefined,
+    hostsError: undefined,
     refusal: undefined,
     asked: 0,
     hostRejection() {
       return this.refusal;
     },
     checkHostsKnown() {
-      if (this.hostsTrouble !== undefined)
-        throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason: this.hostsTrouble });
+      if (this.hostsError !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason: this.hostsError });
     },
     allowed: [],
     allowHosts(hosts) {
@@ -297,7 +296,7 @@ function playedCluster(): PlayedCluster {
     },
     async recorded(lease) {
       this.asked += 1;
-      if (this.trouble !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason: this.trouble });
+      if (this.error !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason: this.error });
       return records.get(formatLeaseId(lease));
     },
     hasNamespace: (lease) => namespaces.has(formatLeaseId(lease)),

@@ -58,7 +58,7 @@ export interface NodeSize {
   readonly cpuMilli?: bigint;
   readonly memoryBytes?: bigint;
   readonly ephemeralBytes?: bigint;
-  readonly cards?: readonly GpuCount[];
+  readonly gpuCounts?: readonly GpuCount[];
   readonly storageClasses?: readonly string[];
 }
 
@@ -75,7 +75,7 @@ export interface TakenOfNode {
 const nothing: TakenOfNode = { cpuMilli: 0n, memoryBytes: 0n, ephemeralBytes: 0n, gpus: 0n };
 
 export function snapshotNode(name: string, size: NodeSize = {}, taken: Partial<TakenOfNode> = {}): SnapshotNode {
-  const { cpuMilli, memoryBytes, ephemeralBytes, cards = [], storageClasses = [] } = { ...nodeSize, ...size };
+  const { cpuMilli, memoryBytes, ephemeralBytes, gpuCounts = [], storageClasses = [] } = { ...nodeSize, ...size };
   const all = { ...nothing, ...taken };
   const amount = (allocatable: bigint, allocated: bigint): Amount => ({ allocatable, allocated });
   return {
@@ -84,10 +84,10 @@ export function snapshotNode(name: string, size: NodeSize = {}, taken: Partial<T
     memoryBytes: amount(memoryBytes, all.memoryBytes),
     ephemeralBytes: amount(ephemeralBytes, all.ephemeralBytes),
     gpus: amount(
-      cards.reduce((sum, { count }) => sum + count, 0n),
+      gpuCounts.reduce((sum, { count }) => sum + count, 0n),
       all.gpus,
     ),
-    gpuCounts: cards,
+    gpuCounts,
     volumes: { allocatable: "unlimited", allocated: 0n },
     storageClasses,
   };
@@ -105,7 +105,7 @@ export interface World {
   snapshot: ClusterSnapshot | undefined;
   /** Since when it is known to be true. */
   trueAtMs: number;
-  trouble: string | undefined;
+  error: string | undefined;
   /** Since when the inventory operator hears nothing of persistent volumes, if it does not. */
   volumesSilentSinceMs: number | undefined;
   /** Since pods were heard of. */
@@ -125,7 +125,7 @@ export function createWorld(clock = createVirtualClock()): World {
     claims: new Map(),
     snapshot: undefined,
     trueAtMs: 0,
-    trouble: undefined,
+    error: undefined,
     volumesSilentSinceMs: undefined,
     podsAgeMs: 0,
     ipOperator: undefined,
@@ -207,9 +207,9 @@ export async function openStage(
       return world.snapshot && clock.monotonicMs() - (world.volumesSilentSinceMs ?? world.trueAtMs);
     },
     get error() {
-      return world.snapshot ? world.trouble : "no inventory snapshot has come yet";
+      return world.snapshot ? world.error : "no inventory snapshot has come yet";
     },
-    counts: { pictures: 0, proofs: 0, reconnects: 0, errors: 0 },
+    counts: { snapshots: 0, proofs: 0, reconnects: 0, errors: 0 },
     lastError: undefined,
     onSnapshot: (listener) => void pictureListeners.push(listener),
     run: async () => undefined,
@@ -285,7 +285,7 @@ export async function openStage(
     claim: (name, object) => put("claims", name, object),
     step,
     status() {
-      const leaseKeeper = { states: createLeaseStates(() => undefined), trouble: undefined };
+      const leaseKeeper = { states: createLeaseStates(() => undefined), error: undefined };
       const reconciler = { lasting: () => [], skipped: undefined };
       return clusterStatus({
         keeper,

@@ -82,7 +82,7 @@ interface SourceAge {
 export function createNewestSnapshot(clock: Clock, log: Log, sourceAge: () => SourceAge) {
   const listeners: ((snapshot: ClusterSnapshot) => void)[] = [];
   /** Proofs: polls of a silent source that were answered. Reconnects: connections after the first. */
-  const counts = { pictures: 0, proofs: 0, reconnects: 0, errors: 0 };
+  const counts = { snapshots: 0, proofs: 0, reconnects: 0, errors: 0 };
   const startedMs = clock.monotonicMs();
   let newest: ClusterSnapshot | undefined;
   let lastError: string | undefined;
@@ -120,7 +120,7 @@ export function createNewestSnapshot(clock: Clock, log: Log, sourceAge: () => So
     /** Notified when the snapshot is already the newest. */
     onSnapshot: (listener: (snapshot: ClusterSnapshot) => void) => void listeners.push(listener),
     show(snapshot: ClusterSnapshot): void {
-      counts.pictures += 1;
+      counts.snapshots += 1;
       newest = snapshot;
       if (lastError !== undefined) log.info("inventory feed resumed");
       lastError = undefined;
@@ -147,7 +147,7 @@ export function measureFeed(metrics: Metrics, feed: Pick<InventoryFeed, "ageMs" 
     ["conditions", "Invalid nodes and storage classes that were left out", () => feed.snapshot?.conditions.length ?? 0],
   ]);
   metrics.readEach("counter", name, [
-    ["pictures", "Inventories received", () => feed.counts.pictures],
+    ["pictures", "Inventories received", () => feed.counts.snapshots],
     ["proofs", "Polls of a silent inventory operator that were answered", () => feed.counts.proofs],
     ["reconnects", "Connections to the inventory operator after the first", () => feed.counts.reconnects],
     ["errors", "Failures of the inventory operator or its connection", () => feed.counts.errors],

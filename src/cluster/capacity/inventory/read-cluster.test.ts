@@ -4,7 +4,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { Cluster, type Node, type ResourcePair } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
 import fc from "fast-check";
-import { networkNode, networkPicture } from "../../../../test/support/raw-operator.ts";
+import { networkNode, networkSnapshot } from "../../../../test/support/raw-operator.ts";
 import { readJsonRecording } from "../../../../test/support/recordings.ts";
 import { runs } from "../../../../test/support/runs.ts";
 import { realClock } from "../../../runtime/clock.ts";
@@ -57,7 +57,7 @@ test("amounts are exact in every form that Kubernetes writes", () => {
 
 test("what has no end is endless in the room, and what is overbooked is below zero", () => {
   const read = createClusterReader();
-  const content = read(networkPicture([nodeWith("-1", "2"), { ...nodeWith("1", "3"), name: "two" }]));
+  const content = read(networkSnapshot([nodeWith("-1", "2"), { ...nodeWith("1", "3"), name: "two" }]));
   const { nodes } = roomOf({ ...content, podsVersion: undefined, cameAtMs: 0 });
   assert.ok((nodes[0]?.cpuMilli ?? 0n) > 10n ** 27n);
   assert.deepEqual([nodes[1]?.cpuMilli, nodes[1]?.ephemeralBytes], [-2_000n, -2n]);
@@ -71,7 +71,7 @@ test("whatever comes in whatever order, a reader that has read before reads the 
   const used = createClusterReader();
   const check = fc.property(snapshots, (list) => {
     for (const nodes of list) {
-      const message = networkPicture(nodes.map(([name, taken]) => networkNode(name, taken)));
+      const message = networkSnapshot(nodes.map(([name, taken]) => networkNode(name, taken)));
       assert.deepEqual(used(message), createClusterReader()(message));
     }
   });
@@ -83,7 +83,7 @@ test("no message is kept once the next was read, though most nodes came with it"
   const collectGarbage = runInNewContext("gc") as () => void;
   const read = createClusterReader();
   const readAndForget = () => {
-    const message = Uint8Array.from(networkPicture([networkNode("one"), networkNode("two")]));
+    const message = Uint8Array.from(networkSnapshot([networkNode("one"), networkNode("two")]));
     read(message);
     return new WeakRef(message.buffer);
   };
@@ -92,7 +92,7 @@ test("no message is kept once the next was read, though most nodes came with it"
   await realClock.yield();
   collectGarbage();
   assert.ok(first.deref());
-  read(networkPicture([networkNode("one"), networkNode("two", "2")]));
+  read(networkSnapshot([networkNode("one"), networkNode("two", "2")]));
   await realClock.yield();
   collectGarbage();
   assert.equal(first.deref(), undefined);
@@ -100,7 +100,7 @@ test("no message is kept once the next was read, though most nodes came with it"
 
 test("arbitrary bytes → an error or a snapshot, nothing else", () => {
   const read = createClusterReader();
-  const whole = networkPicture([networkNode("one"), networkNode("two")]);
+  const whole = networkSnapshot([networkNode("one"), networkNode("two")]);
   const check = fc.property(fc.nat(whole.length - 1), fc.nat(255), (at, byte) => {
     const bytes = Uint8Array.from(whole);
     bytes[at] = byte;

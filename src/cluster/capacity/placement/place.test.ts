@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertCost } from "../../../../test/support/cost.ts";
 import {
-  cards,
   cluster,
   gi,
+  gpuCount,
   type SampleUnit,
   sampleNode,
   sampleUnit,
@@ -19,7 +19,7 @@ import { claimsOf } from "./task.ts";
 /** The four nodes of the network's own cases. */
 const four = cluster([
   sampleNode("node1", { cpuMilli: 68_780n }),
-  sampleNode("node2", { cpuMilli: 68_800n, gpuCounts: [cards("a100", 2n)] }),
+  sampleNode("node2", { cpuMilli: 68_800n, gpuCounts: [gpuCount("a100", 2n)] }),
   sampleNode("node3", { cpuMilli: 119_525n }),
   sampleNode("node4", { cpuMilli: 119_495n }),
 ]);
@@ -62,7 +62,7 @@ test("the network's own cases of what fits on four nodes come out the same", () 
 });
 
 test("an offer is the request with one model of an existing GPU", () => {
-  const room = cluster([sampleNode("a", { gpuCounts: [cards("a100", 2n, "80Gi", "SXM4")] })]);
+  const room = cluster([sampleNode("a", { gpuCounts: [gpuCount("a100", 2n, "80Gi", "SXM4")] })]);
   const asked: [string, string][] = [
     ["nvidia/model/*", "vendor/nvidia/model/a100"],
     ["nvidia/model/*/ram/80Gi", "vendor/nvidia/model/a100/ram/80Gi"],
@@ -78,9 +78,9 @@ test("an offer is the request with one model of an existing GPU", () => {
 
 test("a group that accepts several GPU models is placed with each of them, one unit's model at a time", () => {
   const room = cluster([
-    sampleNode("a", { gpuCounts: [cards("a100", 2n)] }),
-    sampleNode("b", { gpuCounts: [cards("h100", 2n)] }),
-    sampleNode("c", { gpuCounts: [cards("t4", 1n)] }),
+    sampleNode("a", { gpuCounts: [gpuCount("a100", 2n)] }),
+    sampleNode("b", { gpuCounts: [gpuCount("h100", 2n)] }),
+    sampleNode("c", { gpuCounts: [gpuCount("t4", 1n)] }),
   ]);
   const models = (fit: Fit) => fit.fits && fit.offer.map(({ gpu }) => gpu.attributes[0]?.key.split("/")[3]).join("+");
   const offers = (...units: SampleUnit[]) => {
@@ -98,7 +98,7 @@ test("a group that accepts several GPU models is placed with each of them, one u
 
 test("offers in which units that are alike only swap their GPU models count as one", () => {
   const models = ["a100", "h100", "t4", "l4", "v100"];
-  const room = cluster(models.map((model) => sampleNode(model, { gpuCounts: [cards(model, 64n)] })));
+  const room = cluster(models.map((model) => sampleNode(model, { gpuCounts: [gpuCount(model, 64n)] })));
   const any: SampleUnit = { gpus: 1n, models: ["nvidia/model/*"] };
   const fit = placed(room, any, any, any, any);
   assert.ok(fit.fits);
@@ -113,8 +113,8 @@ test("offers in which units that are alike only swap their GPU models count as o
 
 test("a wildcard is not bound to GPUs of a node that is short of another resource", () => {
   const room = cluster([
-    sampleNode("a", { gpuCounts: [cards("a100", 8n)], memoryBytes: gi }),
-    sampleNode("b", { gpuCounts: [cards("h100", 8n)] }),
+    sampleNode("a", { gpuCounts: [gpuCount("a100", 8n)], memoryBytes: gi }),
+    sampleNode("b", { gpuCounts: [gpuCount("h100", 8n)] }),
   ]);
   const fit = placed(room, { gpus: 1n, models: ["nvidia/model/*"], memoryBytes: 64n * gi });
   assert.deepEqual(nodesOf(fit), ["1@b"]);
@@ -123,9 +123,9 @@ test("a wildcard is not bound to GPUs of a node that is short of another resourc
 
 test("all replicas of a unit get the same model, and another unit may get another", () => {
   const room = cluster([
-    sampleNode("a", { gpuCounts: [cards("a100", 1n)] }),
-    sampleNode("b", { gpuCounts: [cards("h100", 1n)] }),
-    sampleNode("c", { gpuCounts: [cards("h100", 1n)] }),
+    sampleNode("a", { gpuCounts: [gpuCount("a100", 1n)] }),
+    sampleNode("b", { gpuCounts: [gpuCount("h100", 1n)] }),
+    sampleNode("c", { gpuCounts: [gpuCount("h100", 1n)] }),
   ]);
   const any = { gpus: 1n, models: ["nvidia/model/*"] };
   assert.deepEqual(nodesOf(placed(room, { ...any, count: 2 })), ["1@b", "1@c"]);
@@ -134,16 +134,16 @@ test("all replicas of a unit get the same model, and another unit may get anothe
 });
 
 test("a named model and a wildcard beside it are each matched by their own attributes", () => {
-  const room = cluster([sampleNode("a", { gpuCounts: [cards("a100", 1n, "40Gi")] })]);
+  const room = cluster([sampleNode("a", { gpuCounts: [gpuCount("a100", 1n, "40Gi")] })]);
   const models = ["nvidia/model/*", "nvidia/model/a100/ram/80Gi"];
   assert.equal(placed(room, { gpus: 1n, models }).fits, false, "the a100 must have 80Gi");
-  const other = cluster([sampleNode("a", { gpuCounts: [cards("t4", 1n, "16Gi")] })]);
+  const other = cluster([sampleNode("a", { gpuCounts: [gpuCount("t4", 1n, "16Gi")] })]);
   assert.equal(placed(other, { gpus: 1n, models }).fits, true);
 });
 
 test("mixed node → no more is promised than is left in the worst case", () => {
-  const mixed = (takenCards: bigint) =>
-    cluster([sampleNode("a", { gpuCounts: [cards("a100", 4n), cards("h100", 4n)], takenCards })]);
+  const mixed = (takenGpus: bigint) =>
+    cluster([sampleNode("a", { gpuCounts: [gpuCount("a100", 4n), gpuCount("h100", 4n)], takenGpus })]);
   const h100 = (gpus: bigint): SampleUnit => ({ gpus, models: ["nvidia/model/h100"] });
   assert.equal(placed(mixed(0n), h100(4n)).fits, true);
   assert.equal(placed(mixed(0n), h100(5n)).fits, false);
@@ -155,7 +155,7 @@ test("mixed node → no more is promised than is left in the worst case", () => 
 
 test("GPUs that the snapshot counts as taken → the kinds of our own are known", () => {
   const room = openRoom(
-    cluster([sampleNode("a", { gpuCounts: [cards("a100", 4n), cards("h100", 4n)], takenCards: 3n })]),
+    cluster([sampleNode("a", { gpuCounts: [gpuCount("a100", 4n), gpuCount("h100", 4n)], takenGpus: 3n })]),
   );
   const h100 = [sampleUnit({ gpus: 3n, models: ["nvidia/model/h100"] })];
   assert.equal(place(room, h100).fits, false);
@@ -174,7 +174,7 @@ test("a GPU named in four ways → as fast as named once", async () => {
   const inFourWays = models
     .map((model) => `nvidia/model/${model}`)
     .flatMap((name) => [name, `${name}/ram/80Gi`, `${name}/interface/pcie`, `${name}/ram/80Gi/interface/pcie`]);
-  const room = cluster([sampleNode("a", { gpuCounts: models.map((model) => cards(model, 3n)) })]);
+  const room = cluster([sampleNode("a", { gpuCounts: models.map((model) => gpuCount(model, 3n)) })]);
   const once = inFourWays.filter((_, at) => at % 4 === 0);
   assert.deepEqual(placed(room, { gpus: 2n, models: inFourWays }), placed(room, { gpus: 2n, models: once }));
   const placeSix = (models: readonly string[]) => () => placed(room, ...Array(6).fill({ gpus: 2n, models }));
@@ -185,8 +185,8 @@ test("a GPU named in four ways → as fast as named once", async () => {
 
 /** The search tries each way to give one GPU model to every pair, and there is none that fits. */
 const expensiveGroups = (() => {
-  const thirty = Array.from({ length: 30 }, (_, at) => cards(`m${at}`, 6n));
-  const variants = ["40Gi", "80Gi"].flatMap((size) => ["PCIe", "SXM4"].map((kind) => cards("a100", 3n, size, kind)));
+  const thirty = Array.from({ length: 30 }, (_, at) => gpuCount(`m${at}`, 6n));
+  const variants = ["40Gi", "80Gi"].flatMap((size) => ["PCIe", "SXM4"].map((kind) => gpuCount("a100", 3n, size, kind)));
   const rest = ["", "/ram/40Gi", "/ram/80Gi", "/interface/pcie", "/interface/sxm"];
   const nodes = (kinds: typeof thirty, count: number, cpuMilli: bigint) =>
     Array.from({ length: count }, (_, at) =>
@@ -230,7 +230,7 @@ test("a step of the search costs at most six look-ups in a map, also where GPU m
 
 test("a group of as many units as there may be, each with many GPU models, costs little more than a search at its limit", async () => {
   const nodes = Array.from({ length: 200 }, (_, at) =>
-    sampleNode(`n${at}`, { gpuCounts: [cards(`m${at % 60}`, 500n)] }),
+    sampleNode(`n${at}`, { gpuCounts: [gpuCount(`m${at % 60}`, 500n)] }),
   );
   const room = openRoom(cluster(nodes));
   const unit = { count: 3, cpuMilli: 100n, gpus: 1n, models: ["nvidia/model/*"] };
@@ -241,7 +241,7 @@ test("a group of as many units as there may be, each with many GPU models, costs
 });
 
 test("GPU demand without memory → may take either kind, so neither is promised twice", () => {
-  const room = cluster([sampleNode("a", { gpuCounts: [cards("a100", 1n, "40Gi"), cards("a100", 1n, "80Gi")] })]);
+  const room = cluster([sampleNode("a", { gpuCounts: [gpuCount("a100", 1n, "40Gi"), gpuCount("a100", 1n, "80Gi")] })]);
   const large = { gpus: 1n, models: ["nvidia/model/a100/ram/80Gi"] };
   const any = { gpus: 1n, models: ["nvidia/model/a100"] };
   assert.equal(placed(room, any, any).fits, true);
@@ -250,7 +250,7 @@ test("GPU demand without memory → may take either kind, so neither is promised
 });
 
 test("replicas without a gpu stay away from nodes with gpus while there are others", () => {
-  const room = cluster([sampleNode("a", { gpuCounts: [cards("a100", 8n)] }), sampleNode("b"), sampleNode("c")]);
+  const room = cluster([sampleNode("a", { gpuCounts: [gpuCount("a100", 8n)] }), sampleNode("b"), sampleNode("c")]);
   assert.deepEqual(nodesOf(placed(room, { count: 3, cpuMilli: 40_000n })).sort(), ["1@a", "1@b", "1@c"]);
   assert.deepEqual(nodesOf(placed(room, { count: 2, cpuMilli: 40_000n })).sort(), ["1@b", "1@c"]);
 });
@@ -292,7 +292,7 @@ test("overcommit → less is set aside than requested", () => {
 
 test("what is taken is no longer there, and given back it is exactly as before", () => {
   const room = openRoom(
-    cluster([sampleNode("a", { gpuCounts: [cards("a100", 2n)], storageClasses: ["beta3"], volumes: 3n })], {
+    cluster([sampleNode("a", { gpuCounts: [gpuCount("a100", 2n)], storageClasses: ["beta3"], volumes: 3n })], {
       beta3: 9n * gi,
     }),
   );

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertCost } from "../../../../test/support/cost.ts";
 import {
-  cards,
   cluster,
   gi,
+  gpuCount,
   type SampleUnit,
   sampleNode,
   sampleUnit,
@@ -65,7 +65,7 @@ test("nodes lack different resources → both are named", () => {
 
 test("where the gpus are free and their nodes lack cpu, it is cpu that is short", () => {
   const snapshot = cluster([
-    sampleNode("a", { gpuCounts: [cards("a100", 4n)], cpuMilli: 1_000n }),
+    sampleNode("a", { gpuCounts: [gpuCount("a100", 4n)], cpuMilli: 1_000n }),
     sampleNode("b"),
     sampleNode("c"),
   ]);
@@ -77,7 +77,7 @@ test("where the gpus are free and their nodes lack cpu, it is cpu that is short"
 });
 
 test("GPU model that no node has → named beside the existing ones", () => {
-  const snapshot = cluster([sampleNode("a", { gpuCounts: [cards("a100", 4n)] }), sampleNode("b")]);
+  const snapshot = cluster([sampleNode("a", { gpuCounts: [gpuCount("a100", 4n)] }), sampleNode("b")]);
   const { reason, shortages } = failureOf(snapshot, [{ gpus: 2n, models: ["nvidia/model/h100/ram/80Gi"] }]);
   assert.equal(reason, "unit 1: no node has 2 × nvidia/h100 with 80Gi; there are 4 × nvidia/a100 with 80Gi, pcie");
   assert.deepEqual(shortages, [
@@ -94,7 +94,7 @@ test("GPU model that no node has → named beside the existing ones", () => {
 });
 
 test("all GPUs taken → short, not missing", () => {
-  const snapshot = cluster([sampleNode("a", { gpuCounts: [cards("a100", 4n)], takenCards: 3n }), sampleNode("b")]);
+  const snapshot = cluster([sampleNode("a", { gpuCounts: [gpuCount("a100", 4n)], takenGpus: 3n }), sampleNode("b")]);
   assert.deepEqual(failureOf(snapshot, [{ gpus: 2n, models: ["nvidia/model/a100"] }]).shortages, [
     { unit: 1, resource: "gpu nvidia/a100", wanted: 2n, available: 1n, where: "a", nodes: 1 },
   ]);
@@ -142,8 +142,8 @@ test("only some replicas fit → how many, and which resource is short", () => {
 
 test("many replicas → only the short resource is named", () => {
   const snapshot = cluster([
-    sampleNode("a", { cpuMilli: 2_000n, gpuCounts: [cards("a100", 2n)] }),
-    sampleNode("b", { cpuMilli: 2_000n, gpuCounts: [cards("a100", 2n)] }),
+    sampleNode("a", { cpuMilli: 2_000n, gpuCounts: [gpuCount("a100", 2n)] }),
+    sampleNode("b", { cpuMilli: 2_000n, gpuCounts: [gpuCount("a100", 2n)] }),
   ]);
   assert.equal(
     failureOf(snapshot, [{ count: 6, cpuMilli: 1_000n, gpus: 1n, models: ["nvidia/model/*"] }]).reason,
@@ -172,7 +172,7 @@ test("no nodes → nothing fits, with the reason", () => {
 });
 
 test("oversized groups → rejected at about the cost of an ordinary one", async () => {
-  const nodes = Array.from({ length: 1_000 }, (_, at) => sampleNode(`n${at}`, { gpuCounts: [cards("a100", 8n)] }));
+  const nodes = Array.from({ length: 1_000 }, (_, at) => sampleNode(`n${at}`, { gpuCounts: [gpuCount("a100", 8n)] }));
   const room = openRoom(cluster(nodes, { beta3: undefined }));
   const many = (length: number, unit: SampleUnit = {}) =>
     Array.from({ length }, (_, at) => sampleUnit({ id: at + 1, ...unit }));

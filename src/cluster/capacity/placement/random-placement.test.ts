@@ -6,9 +6,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runs } from "../../../../test/support/runs.ts";
 import {
-  cards,
   cluster,
   gi,
+  gpuCount,
   type SampleUnit,
   sampleNode,
   sampleUnit,
@@ -198,7 +198,7 @@ function plantedCase(random: Random): Case {
     sampleNode(`n${at}`, {
       cpuMilli: BigInt(cpu + random.int(slack)),
       memoryBytes: BigInt(memory + random.int(slack)),
-      gpuCounts: [...gpus].map(([model, count]) => cards(model, BigInt(count + random.int(2)))),
+      gpuCounts: [...gpus].map(([model, count]) => gpuCount(model, BigInt(count + random.int(2)))),
     }),
   );
   return { snapshot: cluster(made), plans };
@@ -248,7 +248,7 @@ function randomNode(random: Random, name: string, gpuShare: number, times: numbe
   const counts = random.int(gpuShare) > 1 ? [] : models.filter(() => random.int(2) === 0);
   const there = counts.map((model) => {
     const [kind = "", memory] = model.split("/");
-    return cards(kind, BigInt(1 + random.int(3 * times)), `${memory}Gi`);
+    return gpuCount(kind, BigInt(1 + random.int(3 * times)), `${memory}Gi`);
   });
   const listed = there.reduce((sum, { count }) => sum + Number(count), 0);
   return sampleNode(name, {
@@ -256,7 +256,7 @@ function randomNode(random: Random, name: string, gpuShare: number, times: numbe
     memoryBytes: BigInt(random.int(10 * times)),
     ephemeralBytes: BigInt(2 + random.int(10 * times)),
     gpuCounts: there,
-    takenCards: BigInt(random.int(3) === 0 ? random.int(listed + 1) : 0),
+    takenGpus: BigInt(random.int(3) === 0 ? random.int(listed + 1) : 0),
     volumes: random.int(3) === 0 ? BigInt(random.int(4)) : undefined,
     storageClasses: ["beta1", "beta2"].filter(() => random.int(4) > 0),
   });

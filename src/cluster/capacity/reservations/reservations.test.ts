@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import { memoryFolder } from "../../../../test/support/folder.ts";
-import { cards, gi, sampleUnit, volume } from "../../../../test/support/samples/placement-samples.ts";
+import { gi, gpuCount, sampleUnit, volume } from "../../../../test/support/samples/placement-samples.ts";
 import {
   bidOf,
   createWorld,
@@ -56,7 +56,7 @@ test("what is reserved is not free, and what is released is free again at once",
 
 test("of two orders for the last gpu one gets it", async (t) => {
   const stage = await stageOf(t);
-  stage.show({ nodes: [snapshotNode("a", { cards: [cards("h100", 1n)] })] });
+  stage.show({ nodes: [snapshotNode("a", { gpuCounts: [gpuCount("h100", 1n)] })] });
   const unit = sampleUnit({ gpus: 1n, models: ["nvidia/model/*"] });
   const group = groupOf(unit);
   const [one, other] = [stage.capacity.fit(group), stage.capacity.fit(group)];
@@ -513,10 +513,10 @@ test("inventory error → nothing is reserved", async (t) => {
   stage.show({ nodes: [snapshotNode("a")] });
   const fit = stage.capacity.fit(group);
   assert.ok(fit.fits);
-  stage.world.trouble = "the inventory has been silent for 121 s";
+  stage.world.error = "the inventory has been silent for 121 s";
   const refused = stage.capacity.reserve({ orderId: order, group, offer: fit.offer, expiresAtMs: 1 });
-  assert.ok(!refused.fits && refused.reason === stage.world.trouble);
-  stage.world.trouble = undefined;
+  assert.ok(!refused.fits && refused.reason === stage.world.error);
+  stage.world.error = undefined;
   stage.world.podsAgeMs = feedOldMs + 1;
   const blind = stage.capacity.fit(group);
   assert.ok(!blind.fits && /^the pods of our leases have not been heard of for 120 s/.test(blind.reason));
@@ -608,7 +608,7 @@ test("a restart finds what was reserved, where it was and what of it runs", asyn
   const world = createWorld();
   const dir = memoryFolder(t);
   const first = await openStage(world, { dir });
-  const size = { cards: [cards("h100", 2n), cards("a100", 2n)], storageClasses: ["beta3"] };
+  const size = { gpuCounts: [gpuCount("h100", 2n), gpuCount("a100", 2n)], storageClasses: ["beta3"] };
   const taken = { cpuMilli: 1_000n, memoryBytes: gi, gpus: 1n };
   const storage = [{ class: "beta3", bytes: { allocatable: 100n * gi, allocated: 0n } }];
   first.show({ nodes: [snapshotNode("a", size), snapshotNode("b", size)], storage, podsVersion: "1" });
@@ -722,7 +722,7 @@ function offerOf(unit: ReturnType<typeof sampleUnit>) {
 test("a bid that the journal forgot, or whose row makes no sense, has its capacity again after a start", async (t) => {
   const world = createWorld();
   const unit = sampleUnit({ cpuMilli: 2_000n, count: 2, gpus: 1n, models: ["nvidia/model/h100"] });
-  const nodes = [snapshotNode("a", { cards: [cards("h100", 4n)] })];
+  const nodes = [snapshotNode("a", { gpuCounts: [gpuCount("h100", 4n)] })];
   for (const dseq of [1, 2]) {
     world.bids.set(formatBidId(bidOf(orderKey(dseq))), openBid(orderKey(dseq), "open", offerOf(unit)));
   }

@@ -68,7 +68,7 @@ export async function dryRunAdoption(deps: DryRunDeps, signal: AbortSignal) {
     const cluster = watchCluster({ kube, provider, options, clock, onChange: () => undefined });
     const { live } = cluster;
     cluster.open(scope);
-    await untilKnown(cluster.trouble, clock, signal);
+    await untilKnown(cluster.error, clock, signal);
     const states = createLeaseStates(() => undefined);
     const deploy = createDeploy({
       ...{ ...cluster, kube, options, states, clock },
@@ -163,9 +163,9 @@ const nothingWritten = {
   durable: async () => undefined,
 } as unknown as Parameters<typeof createDeploy>[0]["journal"];
 
-async function untilKnown(trouble: () => string | undefined, clock: Clock, signal: AbortSignal): Promise<void> {
+async function untilKnown(error: () => string | undefined, clock: Clock, signal: AbortSignal): Promise<void> {
   const endMs = clock.monotonicMs() + cachesSyncMs;
-  for (let reason = trouble(); reason !== undefined; reason = trouble()) {
+  for (let reason = error(); reason !== undefined; reason = error()) {
     if (clock.monotonicMs() > endMs) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason });
     await sleep(clock, cachesCheckMs, signal);
   }

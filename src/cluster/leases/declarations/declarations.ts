@@ -12,7 +12,7 @@ import type { Address } from "../../../market/address.ts";
 import { formatLeaseId, type LeaseId } from "../../../market/ids.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import type { Scope } from "../../../runtime/lifecycle.ts";
-import { watchTrouble } from "../../watch-trouble.ts";
+import { cachesError } from "../../cache-error.ts";
 
 export interface DeclarationDeps<Wanted> {
   readonly kube: Pick<Kube, "watch" | "get" | "apply" | "patch" | "delete" | "list" | "fieldManager">;
@@ -133,8 +133,8 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
     withheldFrom: grants.withheldFrom,
     /** A lease is to be looked at: what it has is not as it was, or what it lacks may be free. */
     onChange: (listener: (leaseId: string) => void) => void listeners.push(listener),
-    get trouble(): string | undefined {
-      return declared.trouble();
+    get error(): string | undefined {
+      return declared.error();
     },
   };
 }
@@ -153,18 +153,18 @@ function createDeclared<Wanted>(
     return { name, lease, subject, fields: ownedFields(object, kube.fieldManager), isFromBefore };
   }
 
-  function trouble(): string | undefined {
-    return opened ? watchTrouble([opened]) : `${resourceOf(kind)} are not watched yet`;
+  function error(): string | undefined {
+    return opened ? cachesError([opened]) : `${resourceOf(kind)} are not watched yet`;
   }
 
   function cache(): WatchCache<Declared, "lease"> {
-    if (!opened?.ready) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason: trouble() ?? "" });
+    if (!opened?.ready) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason: error() ?? "" });
     return opened;
   }
 
   return {
     cache,
-    trouble,
+    error,
     open(scope: Scope): void {
       const selection = { kind, namespace, labelSelector: managedSelector, withManagedFields: true };
       opened = kube.watch({ ...selection, project, handle, indexes: { lease: leaseIdOf } });

@@ -20,7 +20,7 @@ import {
   reachOperator,
   serviceNamed,
 } from "../../capacity/operator-connection.ts";
-import { healthStartingMs, leaseTroublesNamed } from "../../health/lease-health.ts";
+import { healthStartingMs, leaseProblemsNamed } from "../../health/lease-health.ts";
 
 /** Host names that are known of: ten times what a large provider serves. */
 const hostnamesKnown = 50_000;
@@ -134,7 +134,7 @@ export function createHostnameFeed(deps: OperatorFeedDeps) {
     of: (host: string): HostHealth | undefined => (isConnected ? known.get(host) : undefined),
     all: (): Iterable<HostHealth> => (isConnected ? known.current() : []),
     /** Unhealthy for longer than it takes to start something, and not known to be healthy again. */
-    unwell: (): HostHealth[] => (isConnected ? known.unhealthy() : []),
+    unhealthy: (): HostHealth[] => (isConnected ? known.unhealthy() : []),
     /**
      * With a route of which no controller has said anything for as long. What is unknown because the operator does not see the
      * cluster is another condition.
@@ -144,7 +144,7 @@ export function createHostnameFeed(deps: OperatorFeedDeps) {
       return isConnected;
     },
     /** Why nothing is known, where it was known once, or there has been an operator for a while to know it from. */
-    get trouble(): string | undefined {
+    get error(): string | undefined {
       return wasKnown || isLongAgo(foundAtMs, clock) ? whyUnknown() : undefined;
     },
     /** Why there is no operator, where none was ever found for as long. The Go provider's counts, which cannot be followed. */
@@ -211,7 +211,7 @@ function healthOf({ hostname, leaseId, state, health, conditions }: StreamedStat
     lease: leaseId ? formatLeaseId(leaseId as Parameters<typeof formatLeaseId>[0]) : "",
     health: hostHealthWords.find((each) => each === word) ?? "unknown",
     why: conditions
-      .slice(0, leaseTroublesNamed)
+      .slice(0, leaseProblemsNamed)
       .map(({ type, message }) => `${type}: ${message}`)
       .join("; "),
   };

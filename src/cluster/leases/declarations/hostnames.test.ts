@@ -98,10 +98,10 @@ test("a name of another owner is rejected in the network's words, and stays as i
   await stage.settled();
   const before = stage.objects(kinds.providerHost);
   assert.equal(
-    stage.hostnames.refusal(["A.Example.com"], ben.owner),
+    stage.hostnames.rejection(["A.Example.com"], ben.owner),
     'hostname not allowed: host "a.example.com" in use',
   );
-  assert.equal(stage.hostnames.refusal(...refuse(ann, "a.example.com")), undefined);
+  assert.equal(stage.hostnames.rejection(...refuse(ann, "a.example.com")), undefined);
   stage.want(ben, hosts("a.example.com"));
   await stage.settled();
   assert.deepEqual(stage.objects(kinds.providerHost), before);
@@ -116,9 +116,9 @@ test("two tenants send the same name at once → one gets it, the other is rejec
   const stage = await openStage(t);
   stage.hostnames.allow(...refuse(ben, "A.example.com"));
   const inUse = 'hostname not allowed: host "a.example.com" in use';
-  assert.equal(stage.hostnames.refusal(...refuse(ann, "a.example.com")), inUse);
+  assert.equal(stage.hostnames.rejection(...refuse(ann, "a.example.com")), inUse);
   assert.equal(
-    stage.hostnames.refusal(...refuse(ann, "*.example.com")),
+    stage.hostnames.rejection(...refuse(ann, "*.example.com")),
     'hostname not allowed: host "*.example.com" in use',
   );
   stage.want(ben, hosts("a.example.com"));
@@ -131,12 +131,12 @@ test("what was allowed and never came is free again after a while", async (t) =>
   const stage = await openStage(t);
   stage.hostnames.allow(...refuse(ben, "a.example.com"));
   await stage.clock.advance(61_000);
-  assert.equal(stage.hostnames.refusal(...refuse(ann, "a.example.com")), undefined);
+  assert.equal(stage.hostnames.rejection(...refuse(ann, "a.example.com")), undefined);
 });
 
 test("a check for a name does not claim it", async (t) => {
   const stage = await openStage(t);
-  for (const lease of [ben, ann]) assert.equal(stage.hostnames.refusal(...refuse(lease, "*.example.com")), undefined);
+  for (const lease of [ben, ann]) assert.equal(stage.hostnames.rejection(...refuse(lease, "*.example.com")), undefined);
 });
 
 test("two loops that declare one name at once: one gets it, whatever the cluster takes its time with", async (t) => {
@@ -155,7 +155,7 @@ test("blocked names, the provider's own, and those below the ingress domain are 
     publicHost: "provider.example.com",
     staticHosts: true,
   });
-  const refusal = (...names: string[]) => stage.hostnames.refusal(names, ann.owner);
+  const refusal = (...names: string[]) => stage.hostnames.rejection(names, ann.owner);
   const blocked = (name: string) => `hostname not allowed: "${name}" is blocked by this provider`;
   const domain = (name: string) => `hostname not allowed: domain "${name}" is blocked by this provider`;
   assert.equal(refusal("ok.com", "WWW.foo.com"), blocked("www.foo.com"));
@@ -177,8 +177,8 @@ test("a service has its static host, may name it, and no other lease gets it", a
   stage.want(ann, hosts(own));
   await stage.settled();
   assert.deepEqual(holders(stage.objects(kinds.providerHost)), { [own]: formatLeaseId(ann) });
-  assert.equal(stage.hostnames.refusal(...refuse(ann, own)), undefined);
-  assert.match(stage.hostnames.refusal(...refuse(ben, own)) ?? "", /is blocked by this provider/);
+  assert.equal(stage.hostnames.rejection(...refuse(ann, own)), undefined);
+  assert.match(stage.hostnames.rejection(...refuse(ben, own)) ?? "", /is blocked by this provider/);
   stage.want(annToo, hosts(staticHost(annToo, "other", ingressDomain)));
   await stage.settled();
   const own2 = staticHost(annToo, "web", ingressDomain);
@@ -204,10 +204,10 @@ test("a wildcard and a name below it are never of two owners; one owner may have
   });
   for (const name of ["b.example.com", "x.y.example.com", "*.y.example.com", "*.example.com"])
     assert.equal(
-      stage.hostnames.refusal(...refuse(ben, name)),
+      stage.hostnames.rejection(...refuse(ben, name)),
       `hostname not allowed: host ${JSON.stringify(name)} in use`,
     );
-  assert.equal(stage.hostnames.refusal(...refuse(ben, "example.com")), undefined);
+  assert.equal(stage.hostnames.rejection(...refuse(ben, "example.com")), undefined);
 
   stage.want(ben, hosts("b.example.com"));
   await stage.settled();
@@ -215,16 +215,16 @@ test("a wildcard and a name below it are never of two owners; one owner may have
   stage.want(ann, undefined);
   await stage.settled();
   assert.equal(holders(stage.objects(kinds.providerHost))["b.example.com"], formatLeaseId(ben));
-  assert.match(stage.hostnames.refusal(...refuse(ann, "*.example.com")) ?? "", /in use/);
+  assert.match(stage.hostnames.rejection(...refuse(ann, "*.example.com")) ?? "", /in use/);
 });
 
 test("where host names are proven, only names of the same kind overlap between owners", async (t) => {
-  const stage = await openStage(t, { asksForProof: true });
+  const stage = await openStage(t, { requiresProof: true });
   stage.want(ann, hosts("*.example.com", "www.example.com"));
   await stage.settled();
   for (const name of ["www.example.com", "*.example.com", "*.a.example.com"])
-    assert.match(stage.hostnames.refusal(...refuse(ben, name)) ?? "", /in use/);
-  assert.equal(stage.hostnames.refusal(...refuse(ben, "shop.example.com")), undefined);
+    assert.match(stage.hostnames.rejection(...refuse(ben, name)) ?? "", /in use/);
+  assert.equal(stage.hostnames.rejection(...refuse(ben, "shop.example.com")), undefined);
   stage.want(ben, hosts("shop.example.com"));
   await stage.settled();
   assert.deepEqual(holders(stage.objects(kinds.providerHost)), {
@@ -234,7 +234,7 @@ test("where host names are proven, only names of the same kind overlap between o
   });
   stage.want(ann, undefined);
   await stage.settled();
-  assert.equal(stage.hostnames.refusal(...refuse(ann, "*.example.com")), undefined);
+  assert.equal(stage.hostnames.rejection(...refuse(ann, "*.example.com")), undefined);
 });
 
 test("a transfer gives the requested names to the other lease in the same objects", async (t) => {
@@ -288,7 +288,7 @@ for (const name of ["a.example.com", "hashed-potatoes.com"]) {
     stage.cluster.server.create(kinds.providerHost, strange, "somebody");
     await stage.settled();
     const before = stage.objects(kinds.providerHost);
-    assert.match(stage.hostnames.refusal(...refuse(ann, name)) ?? "", /in use/);
+    assert.match(stage.hostnames.rejection(...refuse(ann, name)) ?? "", /in use/);
     stage.want(ann, hosts(name));
     await stage.settled();
     stage.want(ann, undefined);

@@ -27,7 +27,7 @@ const hostAllowedMs = minute;
 export interface HostnameSettings extends HostRules {
   readonly manifestNamespace: string;
   /** Whether the hostname operator serves a name only once its owner has proven it in the DNS. */
-  readonly asksForProof?: boolean;
+  readonly requiresProof?: boolean;
 }
 
 interface HostnameDeps extends Pick<DeclarationDeps<never>, "kube" | "provider"> {
@@ -51,7 +51,7 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
   const claims = createClaims(declarations, { provider, settings, clock });
   const { open, release, onChange, settle, declare, has, withheldFrom, subjectsOf } = declarations;
 
-  function refusalOf(host: string, owner: string): string | undefined {
+  function rejectionOf(host: string, owner: string): string | undefined {
     const blocked = blockedText(host, settings);
     if (blocked !== undefined) return blocked;
     // One that we gave to the owner is of a service of theirs; another of their leases still does not get it.
@@ -63,10 +63,10 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
   return {
     ...{ open, release, onChange, settle, declare, has, withheldFrom, hostsOf: subjectsOf, allow: claims.allow },
     /** Why an owner may not have one of these, in the network's words; undefined where all are allowed. */
-    refusal(given: readonly string[], owner: string): string | undefined {
+    rejection(given: readonly string[], owner: string): string | undefined {
       const hosts = given.map((host) => host.toLowerCase());
       for (const host of hosts) {
-        const reason = refusalOf(host, owner);
+        const reason = rejectionOf(host, owner);
         if (reason !== undefined) return `${notAllowed}: ${reason}`;
       }
       return undefined;
@@ -88,8 +88,8 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
       }
       await declarations.take(lease, moved, signal);
     },
-    get trouble(): string | undefined {
-      return declarations.trouble;
+    get error(): string | undefined {
+      return declarations.error;
     },
   };
 }
@@ -105,7 +105,7 @@ function barred(lease: LeaseId, { host, service }: HostWanted, settings: Hostnam
 /** Which owner may have which names: by what is declared, and what was allowed a moment ago and is not declared yet. */
 function createClaims(
   declarations: Pick<ReturnType<typeof createDeclarations>, "holder" | "holders">,
-  { provider, settings: { asksForProof }, clock }: Omit<HostnameDeps, "kube">,
+  { provider, settings: { requiresProof }, clock }: Omit<HostnameDeps, "kube">,
 ) {
   const allowed = new Map<string, { readonly owner: string; readonly untilMs: number }>();
 
@@ -113,10 +113,10 @@ function createClaims(
   function* overlapping(host: string): Iterable<string> {
     yield host;
     if (!isWildcard(host)) {
-      if (!asksForProof) yield* wildcardsOver(host);
+      if (!requiresProof) yield* wildcardsOver(host);
       return;
     }
-    const overlaps = (name: string) => hostsOverlap(name, host) && (isWildcard(name) || !asksForProof);
+    const overlaps = (name: string) => hostsOverlap(name, host) && (isWildcard(name) || !requiresProof);
     for (const { subject } of declarations.holders()) if (overlaps(subject)) yield subject;
     for (const other of allowed.keys()) if (overlaps(other)) yield other;
   }

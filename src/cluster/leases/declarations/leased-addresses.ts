@@ -55,8 +55,8 @@ export function createLeasedAddresses(
       for (const each of moved) rejectForeign(lease, each);
       await declarations.take(lease, moved, signal);
     },
-    get trouble(): string | undefined {
-      return declarations.trouble;
+    get error(): string | undefined {
+      return declarations.error;
     },
   };
 }

@@ -5,8 +5,8 @@ import { createSeededRandom } from "../../../../test/support/seeded-random.ts";
 import { createVirtualClock } from "../../../../test/support/virtual-clock.ts";
 import { openJournal } from "../../../journal/open.ts";
 import { silentLog } from "../../../runtime/log.ts";
-import { type HealthView, healthStartingMs, type LeaseHealth, type TroubleReason } from "../../health/lease-health.ts";
-import { createHealthEvents, troubleOverMs } from "./health-events.ts";
+import { type HealthReason, type HealthView, healthStartingMs, type LeaseHealth } from "../../health/lease-health.ts";
+import { createHealthEvents, problemOverMs } from "./health-events.ts";
 import { eventRowsOfLease } from "./lease-history.ts";
 
 const lease = "lease-1";
@@ -51,7 +51,7 @@ function healthEventStage(t: TestContext) {
     };
   }
 
-  const ill = (reason: TroubleReason = "CrashLoop"): LeaseHealth => ({
+  const ill = (reason: HealthReason = "CrashLoop"): LeaseHealth => ({
     state: "unhealthy",
     services: [{ name: "web", wanted: 1, ready: 0, unobserved: 0 }],
     troubles: [{ service: "web", reason, message: "it ends again and again", replicas: 1, sinceMs: clock.now() }],
@@ -79,7 +79,7 @@ test("a lasting error is recorded once, and its recovery once that lasts too", a
     await clock.advance(30 * second);
   }
   assert.deepEqual([told, life.rows()], [[begun], ["CrashLoop 1"]]);
-  await clock.advance(troubleOverMs);
+  await clock.advance(problemOverMs);
   assert.deepEqual(
     [told, life.rows().sort()],
     [
@@ -125,7 +125,7 @@ test("a restart records nothing again, and what ended meanwhile is over then", a
   await life.stop();
   becomes(well);
   life = await start();
-  await clock.advance(troubleOverMs);
+  await clock.advance(problemOverMs);
   assert.deepEqual(
     [told, life.rows().sort()],
     [

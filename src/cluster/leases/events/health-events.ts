@@ -12,14 +12,14 @@ import type { RuntimeDeps } from "../../../runtime/deps.ts";
 import { minute, second } from "../../../runtime/durations.ts";
 import { done, type Outcome, recheck } from "../../../runtime/outcome.ts";
 import { createQueue } from "../../../runtime/queue.ts";
-import { type HealthView, healthStartingMs, type Trouble } from "../../health/lease-health.ts";
+import { type HealthProblem, type HealthView, healthStartingMs } from "../../health/lease-health.ts";
 import type { LiveObjects } from "../live-objects.ts";
 import { eventNameChars, eventNoteChars, eventRowsOfLease, keyOf, ourselves, printableText } from "./lease-history.ts";
 
 /** What is over sooner is not reported: a pod that waits for its node or its volume. */
-const troubleBegunMs = 15 * second;
+const problemBeginsMs = 15 * second;
 /** In a crash loop a container runs for a moment between two crashes. */
-export const troubleOverMs = 2 * minute;
+export const problemOverMs = 2 * minute;
 
 interface HealthEventDeps extends RuntimeDeps {
   readonly journal: Pick<Journal, "read" | "relaxed">;
@@ -39,13 +39,13 @@ export function createHealthEvents({ journal, health, recordEvent, onRow, ...dep
     const now = health.get(leaseId);
     if (now?.state === "unknown") return done();
     const nowMs = clock.now();
-    const troubles = new Map(now?.troubles.map((trouble) => [troubleKey(trouble), trouble]));
+    const troubles = new Map(now?.troubles.map((problem) => [problemKey(problem), problem]));
     const open = journal.read.occurrences.open(leaseId);
     const openKeys = new Set(open.map(({ key }) => key));
     for (const key of troubles.keys()) unseenSince.delete(`${leaseId} ${key}`);
     const begun = [...troubles]
       .filter(([key]) => !openKeys.has(key))
-      .map(([, trouble]) => ({ trouble, leftMs: trouble.sinceMs + patienceMs(trouble) - nowMs }));
+      .map(([, problem]) => ({ problem, leftMs: problem.sinceMs + patienceMs(problem) - nowMs }));
     const over = open
       .filter(({ key }) => !troubles.has(key))
       .map((row) => {
@@ -53,10 +53,10 @@ export function createHealthEvents({ journal, health, recordEvent, onRow, ...dep
         const sinceMs = unseenSince.get(since) ?? nowMs;
         unseenSince.set(since, sinceMs);
         // What is not to run any more need not be waited for.
-        return { row, since, leftMs: now ? sinceMs + troubleOverMs - nowMs : 0 };
+        return { row, since, leftMs: now ? sinceMs + problemOverMs - nowMs : 0 };
       });
     const ended = over.filter(({ leftMs }) => leftMs <= 0);
-    const begins = begun.filter(({ leftMs }) => leftMs <= 0).map(({ trouble }) => trouble);
+    const begins = begun.filter(({ leftMs }) => leftMs <= 0).map(({ problem }) => problem);
     const ends = ended.map(({ row }) => row);
     await writeDown(leaseId, begins, ends, now !== undefined);
     for (const { since } of ended) unseenSince.delete(since);
@@ -66,15 +66,15 @@ export function createHealthEvents({ journal, health, recordEvent, onRow, ...dep
 
   async function writeDown(
     leaseId: string,
-    begun: readonly Trouble[],
+    begun: readonly HealthProblem[],
     over: readonly OccurrenceRow[],
     stillRuns: boolean,
   ): Promise<void> {
     if (begun.length + over.length === 0) return;
     const nowMs = clock.now();
     const rows = await journal.relaxed("judgements", ({ occurrences }) => {
-      const changes = begun.map((trouble) =>
-        begin(leaseId, trouble, occurrences.get(leaseId, troubleKey(trouble)), nowMs),
+      const changes = begun.map((problem) =>
+        begin(leaseId, problem, occurrences.get(leaseId, problemKey(problem)), nowMs),
       );
       for (const row of over) {
         occurrences.record({ ...row, lastAtMs: nowMs, counted: "" });
@@ -97,8 +97,8 @@ export function createHealthEvents({ journal, health, recordEvent, onRow, ...dep
 }
 
 /** Every workload is not ready for a while when it starts. */
-function patienceMs({ reason }: Trouble): number {
-  return reason === "NotReady" ? healthStartingMs : troubleBegunMs;
+function patienceMs({ reason }: HealthProblem): number {
+  return reason === "NotReady" ? healthStartingMs : problemBeginsMs;
 }
 
 /** What rows of ours are about. */
@@ -108,7 +108,7 @@ function serviceOf({ object }: OccurrenceRow): string {
   return object.slice(serviceObject.length);
 }
 
-function troubleKey({ service, reason }: Trouble): string {
+function problemKey({ service, reason }: HealthProblem): string {
   return keyOf("ours", service, reason);
 }
 
@@ -116,11 +116,16 @@ function recoveredKey({ object, reason }: OccurrenceRow): string {
   return keyOf("ours", object, "Recovered", reason);
 }
 
-function begin(leaseId: string, trouble: Trouble, before: OccurrenceRow | undefined, nowMs: number): OccurrenceRow {
-  const { service, reason, message, replicas, sinceMs } = trouble;
+function begin(
+  leaseId: string,
+  problem: HealthProblem,
+  before: OccurrenceRow | undefined,
+  nowMs: number,
+): OccurrenceRow {
+  const { service, reason, message, replicas, sinceMs } = problem;
   const many = replicas > 1 ? ` (${replicas} replicas)` : "";
   return {
-    ...{ leaseId, key: troubleKey(trouble), type: "Warning", reason, counted: stillSo },
+    ...{ leaseId, key: problemKey(problem), type: "Warning", reason, counted: stillSo },
     object: printableText(`${serviceObject}${service}`, eventNameChars),
     note: `${printableText(message, eventNoteChars)}${many}`,
     ...again(before, Math.floor(Math.min(sinceMs, nowMs)), nowMs),

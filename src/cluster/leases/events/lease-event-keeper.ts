@@ -28,7 +28,7 @@ interface LeaseEventKeeperDeps extends RuntimeDeps {
   /** Whose namespace it is; undefined where it is none of our leases'. */
   readonly leaseIn: (namespace: string) => string | undefined;
   /** Why it is not known yet which namespaces are whose. */
-  readonly trouble: () => string | undefined;
+  readonly cacheError: () => string | undefined;
 }
 
 export type LeaseEventKeeper = ReturnType<typeof createLeaseEventKeeper>;

@@ -11,7 +11,7 @@ import { parseTime, sleep } from "../../../runtime/clock.ts";
 import type { RuntimeDeps } from "../../../runtime/deps.ts";
 import { day, minute, second } from "../../../runtime/durations.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
-import { leaseTroubleLookMs } from "../../watch-trouble.ts";
+import { cacheLookMs } from "../../cache-error.ts";
 import {
   eventNameChars,
   eventNoteChars,
@@ -35,14 +35,14 @@ interface WatchedEventsDeps extends Pick<RuntimeDeps, "clock" | "log"> {
   /** Whose namespace it is; undefined where it is none of our leases'. */
   readonly leaseIn: (namespace: string) => string | undefined;
   /** Why it is not known yet which namespaces are whose. */
-  readonly trouble: () => string | undefined;
+  readonly cacheError: () => string | undefined;
   /** The name under which we write Events ourselves: they are in the journal already. */
   readonly controller: string;
   readonly onRow: (row: OccurrenceRow) => void;
 }
 
 export function createWatchedEvents(deps: WatchedEventsDeps) {
-  const { kube, journal, clock, log, leaseIn, trouble, controller, onRow } = deps;
+  const { kube, journal, clock, log, leaseIn, cacheError, controller, onRow } = deps;
   const counts = { seen: 0, kept: 0 };
   const underWay = new Set<Promise<void>>();
   let watch: WatchCache<unknown> | undefined;
@@ -91,7 +91,7 @@ export function createWatchedEvents(deps: WatchedEventsDeps) {
       return watch;
     },
     async run(signal: AbortSignal): Promise<void> {
-      while (!signal.aborted && trouble() !== undefined) await sleep(clock, leaseTroubleLookMs, signal);
+      while (!signal.aborted && cacheError() !== undefined) await sleep(clock, cacheLookMs, signal);
       if (signal.aborted) return;
       const handle = ({ value }: { readonly value: OccurrenceRow | undefined }) => value && take(value, signal);
       watch = kube.watch({ kind: kinds.event, uncached: true, project, handle });

@@ -85,7 +85,7 @@ function open() {
         },
       },
       wake: () => undefined,
-      trouble: undefined,
+      error: undefined,
     },
     capacity: { book: { all: () => [] }, wake: () => undefined },
     ...{ manifestNamespace: "lease", clock, log: silentLog, onChange: () => undefined },

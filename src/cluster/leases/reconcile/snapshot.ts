@@ -14,9 +14,9 @@ import { second } from "../../../runtime/durations.ts";
 import { inParallel } from "../../../runtime/in-parallel.ts";
 import { rpcMirrorQueries } from "../../../runtime/limits.ts";
 import type { Log } from "../../../runtime/log.ts";
+import { checkKnown } from "../../cache-error.ts";
 import type { CapacityKeeper } from "../../capacity/capacity-keeper.ts";
 import { isReservationNeeded } from "../../capacity/reservations/upkeep.ts";
-import { checkKnown } from "../../watch-trouble.ts";
 import type { LeaseKeeper } from "../lease-loop.ts";
 import { heldBy } from "../live-objects.ts";
 
@@ -29,7 +29,7 @@ export interface ReconcilerDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "status" | "compareMirror">;
   readonly journal: Pick<Journal, "read" | "relaxed">;
   readonly kube: Pick<Kube, "list">;
-  readonly leases: Pick<LeaseKeeper, "live" | "wake" | "trouble">;
+  readonly leases: Pick<LeaseKeeper, "live" | "wake" | "error">;
   readonly capacity: Pick<CapacityKeeper, "book" | "wake">;
   readonly manifestNamespace: string;
   readonly clock: Clock;
@@ -48,7 +48,7 @@ export async function readSnapshot(deps: ReconcilerDeps, isRestored: boolean, si
   checkKnown(mirrorUnavailable(mirror));
   // The cluster first: what was restored is put right soon.
   const cluster = await readCluster(deps, signal);
-  const caches = leases.trouble === undefined ? readCaches(leases.live) : undefined;
+  const caches = leases.error === undefined ? readCaches(leases.live) : undefined;
   const book = readBook(deps);
   const { height: atOrAbove, ...mirrored } = readMirror(mirror);
   const listed = await listRunningLeases(queries, provider, { height: atOrAbove, atOrAbove, signal });

@@ -7,19 +7,19 @@ import { second } from "../runtime/durations.ts";
 import { ProviderError } from "../runtime/errors.ts";
 
 /** How often it is looked whether the cluster may be relied on again: all leases wait for that. */
-export const leaseTroubleLookMs = second;
+export const cacheLookMs = second;
 
-export function watchTrouble(caches: readonly WatchCache<unknown>[]): string | undefined {
+export function cachesError(caches: readonly WatchCache<unknown>[]): string | undefined {
   for (const cache of caches) {
-    const trouble = troubleOf(cache);
-    if (trouble !== undefined) return trouble;
+    const error = errorOf(cache);
+    if (error !== undefined) return error;
   }
   return undefined;
 }
 
-function troubleOf(cache: WatchCache<unknown>): string | undefined {
-  const { resource, error: trouble } = cache;
-  if (ProviderError.is(trouble, "AKP_KUBE_KIND_MISSING") && resource.endsWith(".akash.network")) {
+function errorOf(cache: WatchCache<unknown>): string | undefined {
+  const { resource, error } = cache;
+  if (ProviderError.is(error, "AKP_KUBE_KIND_MISSING") && resource.endsWith(".akash.network")) {
     return `the cluster does not know ${resource}: run \`akash-provider install crds\``;
   }
   return cacheProblem(cache);
@@ -31,16 +31,16 @@ export function checkKnown(reason: string | undefined): void {
 }
 
 /** Polls: no event says that a cache has become too old. */
-export async function followTrouble(
-  trouble: () => string | undefined,
+export async function pollError(
+  error: () => string | undefined,
   onLook: (now: string | undefined, before: string | undefined) => void,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
-  let before = trouble();
+  let before = error();
   while (!signal.aborted) {
-    await sleep(clock, leaseTroubleLookMs, signal);
-    const now = trouble();
+    await sleep(clock, cacheLookMs, signal);
+    const now = error();
     onLook(now, before);
     before = now;
   }
