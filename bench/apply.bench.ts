@@ -102,7 +102,7 @@ async function writesWhile({ auditLog }: OwnControlPlane, kube: Kube, work: () =
   return writes.length - 1;
 }
 
-/** Waits until the log has come to a request of ours, and so to all before it; tells how long it is then. */
+/** Waits until the log contains a marker request, and so every request before it; returns the length of the log. */
 async function mark(auditLog: string, kube: Kube, name: string): Promise<number> {
   await kube.create(kinds.secret, { metadata: { namespace, name } });
   return eventually("the mark", () => {

@@ -24,7 +24,7 @@ import { deploymentMessage } from "../test/support/stages/money-stage.ts";
 import { serveParent } from "./processes.ts";
 import { size } from "./report.ts";
 
-export interface Told {
+export interface Report {
   readonly what: "ready";
   readonly rpcUrl: string;
 }
@@ -32,7 +32,7 @@ export interface Told {
 const [leases = 0, wellPaid = 0, shared = 0] = process.argv.slice(2).map(Number);
 const blockMs = size(1_000, 200);
 const perTransaction = 100;
-/** Blocks in which the leases earn before anybody looks: the well paid ones enough to be withdrawn, the others not. */
+/** Blocks in which the leases earn before the first balance check: the well paid ones enough for a withdrawal, the others not. */
 const earningBlocks = 150;
 const [highRate, lowRate] = ["5000.5", "10.25"];
 
@@ -70,7 +70,7 @@ await deliver(
 for (let made = 0; made < earningBlocks; made++) node.step();
 
 setInterval(() => void node.step(), blockMs);
-serveParent<never, Told>()({ what: "ready", rpcUrl: node.rpcUrl });
+serveParent<never, Report>()({ what: "ready", rpcUrl: node.rpcUrl });
 
 function messagesOf(isWanted: (bid: BidId) => boolean): Message[] {
   return bids.filter(({ id }) => isWanted(id)).map(({ message }) => message);

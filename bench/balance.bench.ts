@@ -16,8 +16,8 @@ import { temporaryFolder } from "../test/support/folder.ts";
 import { orderOf, us } from "../test/support/money-chain.ts";
 import { startLife } from "../test/support/money-life.ts";
 import { createOwner, type Owner } from "../test/support/owner.ts";
-import type { Told } from "./balance-node.ts";
-import { startChild, told } from "./processes.ts";
+import type { Report } from "./balance-node.ts";
+import { nextMessage, startChild } from "./processes.ts";
 import { cpuMs, report, round, rssMb, size } from "./report.ts";
 
 const [leases, wellPaid, shared] = size([2_000, 500, 200], [100, 25, 10]);
@@ -26,7 +26,7 @@ const idleMs = size(10_000, 1_000);
 const bars = { cpuS: ["≤", 1], blocks: ["≤", 5] } as const;
 /** Longer than all of this takes. */
 const intervalMs = 600_000;
-const patienceMs = 120_000;
+const settleWithinMs = 120_000;
 const keys = Array.from({ length: leases }, (_, index) => formatLeaseId(bidOn(orderOf(BigInt(index + 1)), us)));
 const some = keys.filter((_, index) => index % 97 === 0 || index === leases - 1);
 
@@ -34,24 +34,24 @@ export async function bench(): Promise<void> {
   await using owner = createOwner();
   const beganMs = performance.now();
   const rpcUrl = await startNode(owner);
-  const asked = countRequests(rpcUrl);
+  const counted = countRequests(rpcUrl);
   const setUpS = round((performance.now() - beganMs) / 1_000);
   const dir = temporaryFolder(owner);
   const start = () => {
     const options = { intervalMs, periodMs: 0 };
-    const life = startLife({ clock: realClock, transport: asked.transport, dir, options, tokenPrice: "1" });
+    const life = startLife({ clock: realClock, transport: counted.transport, dir, options, tokenPrice: "1" });
     owner.after(() => life.stop());
     return life;
   };
   const measured = async (name: string, work: () => Promise<unknown>) => {
-    const [startedMs, before, startedCpuMs] = [performance.now(), asked.count, cpuMs()];
+    const [startedMs, before, startedCpuMs] = [performance.now(), counted.count, cpuMs()];
     await work();
     const seconds = round((performance.now() - startedMs) / 1_000);
     return {
       name,
       cpuS: round((cpuMs() - startedCpuMs) / 1_000),
       seconds,
-      queries: asked.count - before,
+      queries: counted.count - before,
       rssMb: rssMb(),
     };
   };
@@ -61,25 +61,25 @@ export async function bench(): Promise<void> {
   let filedAt = 0n;
   const isFiled = () => withdrawals(journal).length >= wellPaid;
   const landing = await measured(`first look and ${wellPaid} withdrawals`, async () => {
-    await eventually("all withdrawals are filed", isFiled, patienceMs);
+    await eventually("all withdrawals are filed", isFiled, settleWithinMs);
     filedAt = chain.height;
-    await eventually("all withdrawals are settled", () => chain.outbox.counts.owed === 0, patienceMs);
+    await eventually("all withdrawals are settled", () => chain.outbox.counts.owed === 0, settleWithinMs);
   });
   const heights = withdrawals(journal).map(({ result }) => Number((result as SettledResult).height ?? Number.NaN));
   assert(heights.every(Number.isFinite), "a withdrawal is in no block");
   await life.stop();
 
   const before = chain.height;
-  // What is booked then can be told apart by its block.
+  // The block identifies what is booked from here on.
   await eventually("another block", async () => (await heightOf(rpcUrl)) > before);
-  const begun = asked.escrows();
+  const begun = counted.escrows();
   const next = start();
   await begun;
   const { journal: books } = await next.ready;
   const isBooked = (key: string) => (books.read.payments.get(key)?.height ?? 0n) > before;
   // To read all of them meanwhile would be measured too.
   const pass = await measured("pass over all", () =>
-    eventually("all are booked", () => some.every(isBooked), patienceMs),
+    eventually("all are booked", () => some.every(isBooked), settleWithinMs),
   );
   if (!keys.every(isBooked)) throw new Error("some escrows were not looked at");
   const idle = await measured(`${idleMs / 1_000} s between passes`, () => sleep(realClock, idleMs));
@@ -103,7 +103,7 @@ function withdrawals({ read }: Journal): Intent[] {
 
 async function startNode(owner: Owner): Promise<string> {
   const child = startChild(owner, "balance-node.ts", ...[leases, wellPaid, shared].map(String));
-  return (await told<Told, "ready">(child, "ready")).rpcUrl;
+  return (await nextMessage<Report, "ready">(child, "ready")).rpcUrl;
 }
 
 async function heightOf(rpcUrl: string): Promise<bigint> {
@@ -113,7 +113,7 @@ async function heightOf(rpcUrl: string): Promise<bigint> {
   return BigInt(result.sync_info.latest_block_height);
 }
 
-/** What the node is asked, by whoever lives on it. */
+/** Counts the requests of a provider to the node. */
 function countRequests(url: string) {
   let count = 0;
   let heard: () => void = () => undefined;

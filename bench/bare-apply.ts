@@ -1,4 +1,4 @@
-/** The least that can apply an object: one PATCH over a kept connection, and nobody looks at the answer. */
+/** The least that can apply an object: one PATCH over a kept connection, with the answer discarded. */
 import { once } from "node:events";
 import * as https from "node:https";
 import type { OwnControlPlane } from "../lab/own-control-plane.ts";

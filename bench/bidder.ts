@@ -53,7 +53,7 @@ export async function openBidder(rpcUrl: string, strategy: "scale" | "shellScrip
     market: {
       cluster: { overcommit: noOvercommit },
       manifest: { timeoutMs: 0, requireHost: false },
-      inventory: () => standingFeed(picture(100)),
+      inventory: () => standingFeed(snapshotOf(100)),
       bidengine: {
         attributes: [{ key: "region", value: "lab" }],
         bidDeposit: parseCoin("500000uakt"),
@@ -138,7 +138,7 @@ function standingFeed(shown: ClusterSnapshot): InventoryFeed {
 }
 
 /** Half taken, each a little differently. */
-function picture(count: number): ClusterSnapshot {
+function snapshotOf(count: number): ClusterSnapshot {
   const gi = 2n ** 30n;
   const amount = (allocatable: bigint, allocated: bigint) => ({ allocatable, allocated });
   const nodes = Array.from({ length: count }, (_, n) => ({

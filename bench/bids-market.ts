@@ -1,7 +1,7 @@
 /** The parent's side of `bids-node.ts`: posts orders and says how soon the bids on them were on the chain. */
 import type { Owner } from "../test/support/owner.ts";
-import type { Asked, BlockCounts, Told } from "./bids-node.ts";
-import { startChild, told } from "./processes.ts";
+import type { BlockCounts, Command, Report } from "./bids-node.ts";
+import { nextMessage, startChild } from "./processes.ts";
 import { size } from "./report.ts";
 
 export interface Market {
@@ -29,14 +29,14 @@ export interface Landing {
 }
 
 /** A bid that has not come by then does not come. */
-const patienceBlocks = size(30, 300);
+const mostBlocks = size(30, 300);
 
 export async function startMarket(owner: Owner): Promise<Market> {
   const child = startChild(owner, "bids-node.ts");
-  const ask = (asked: Asked) => void child.send(asked);
+  const ask = (command: Command) => void child.send(command);
   let heard: (block: BlockCounts) => void = () => undefined;
-  const { rpcUrl } = await told<Told, "ready">(child, "ready");
-  child.on("message", (message: Told) => message.what === "block" && heard(message));
+  const { rpcUrl } = await nextMessage<Report, "ready">(child, "ready");
+  child.on("message", (message: Report) => message.what === "block" && heard(message));
 
   /** Every block until one of them satisfies. */
   function blocksUntil(isLast: (blocks: readonly BlockCounts[]) => boolean): Promise<readonly BlockCounts[]> {
@@ -55,7 +55,7 @@ export async function startMarket(owner: Owner): Promise<Market> {
       const good = orders - (badEvery === undefined ? 0 : Math.floor(orders / badEvery));
       ask({ what: "post", orders, ...(badEvery !== undefined && { badEvery }) });
       await blocksUntil((blocks) => blocks.at(-1)?.orders === orders);
-      const blocks = await blocksUntil((all) => sum(all, "bids") >= good || all.length >= patienceBlocks);
+      const blocks = await blocksUntil((all) => sum(all, "bids") >= good || all.length >= mostBlocks);
       ask({ what: "close" });
       await blocksUntil((all) => sum(all, "closed") >= good);
       return {

@@ -1,6 +1,6 @@
 /**
  * The world of the bids benchmark in a process of its own: a node that makes a block a second, and a tenant that posts any
- * number of orders in one block. It tells its parent of every block how many orders and bids are in it.
+ * number of orders in one block. It reports to its parent the number of orders and bids in every block.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { SimulateRequest, TxBody, TxRaw } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
@@ -22,7 +22,7 @@ import { chainId, providerKey, registration, tenantKey } from "../test/support/s
 import { serveParent } from "./processes.ts";
 import { size } from "./report.ts";
 
-export type Asked =
+export type Command =
   /** Every so many, an order is closed again as soon as the first bids have come, and before the others are in a block. */
   | { readonly what: "post"; readonly orders: number; readonly badEvery?: number }
   /** All that are open. */
@@ -30,7 +30,7 @@ export type Asked =
   /** From now on an estimate of gas takes so long for each message of its transaction. */
   | { readonly what: "estimate"; readonly msPerMessage: number };
 
-export type Told = { readonly what: "ready"; readonly rpcUrl: string } | ({ readonly what: "block" } & BlockCounts);
+export type Report = { readonly what: "ready"; readonly rpcUrl: string } | ({ readonly what: "block" } & BlockCounts);
 
 export interface BlockCounts {
   readonly height: number;
@@ -51,7 +51,7 @@ const coins = ["uact", "uakt"].map((denom) => ({ denom, amount: 10n ** 16n }));
 const accounts = [providerKey, tenantKey].map(({ address }) => ({ address, coins }));
 const owner = parseAddress(tenantKey.address);
 
-const tell = serveParent<Asked, Told>(answer);
+const sendReport = serveParent<Command, Report>(answer);
 let msPerMessage = 0;
 let estimated = 0;
 let madeInMs = 0;
@@ -64,7 +64,7 @@ const pool = createPool({ nodes: [node.transport()], clock: realClock, random: r
 await pool.open();
 const chain = createCometBroadcaster(pool);
 node.onBlock((block) => {
-  tell({ what: "block", ...countsOf(block), madeInMs: Math.round(madeInMs), estimated });
+  sendReport({ what: "block", ...countsOf(block), madeInMs: Math.round(madeInMs), estimated });
   estimated = 0;
 });
 
@@ -81,15 +81,15 @@ let nextDseq = 1n;
 let open: DeploymentId[] = [];
 let badOrders: ReadonlySet<string> = new Set();
 await submit(await sign(providerKey, [[registration(providerKey.address)]]));
-tell({ what: "ready", rpcUrl: node.rpcUrl });
+sendReport({ what: "ready", rpcUrl: node.rpcUrl });
 
-async function answer(asked: Asked): Promise<void> {
-  if (asked.what === "post") await post(asked.orders, asked.badEvery);
-  if (asked.what === "close") {
+async function answer(command: Command): Promise<void> {
+  if (command.what === "post") await post(command.orders, command.badEvery);
+  if (command.what === "close") {
     const closing = open.splice(0);
     await submit(await sign(tenantKey, inGroups(closing.map((id) => closeDeployment(id)))));
   }
-  if (asked.what === "estimate") msPerMessage = asked.msPerMessage;
+  if (command.what === "estimate") msPerMessage = command.msPerMessage;
 }
 
 /** Signed in advance, and the next block waits for them all. */

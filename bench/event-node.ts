@@ -1,11 +1,11 @@
-/** A node in a process of its own with so many blocks of so many events; it tells its parent where it listens. */
+/** A node in a process of its own with a given number of blocks and events in each; reports its URL to its parent. */
 import { createNode } from "../src/box/chain/node/node.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { createEventApp } from "../test/support/event-app.ts";
 import { serveParent } from "./processes.ts";
 
-export interface Told {
+export interface Report {
   readonly what: "ready";
   readonly rpcUrl: string;
 }
@@ -15,4 +15,4 @@ const app = createEventApp({ perBlock: Number(perBlock) });
 const node = createNode({ app, clock: realClock, log: silentLog });
 await node.start();
 for (let made = 0; made < Number(blocks); made += 1) node.step();
-serveParent<never, Told>()({ what: "ready", rpcUrl: node.rpcUrl });
+serveParent<never, Report>()({ what: "ready", rpcUrl: node.rpcUrl });

@@ -40,7 +40,7 @@ export async function makeNodes(kube: Kube): Promise<void> {
   await untilNone(async () => (await kube.list(kinds.node)).filter((node) => !isReady(node)));
 }
 
-/** Makes the pods that are not there yet, each on the next node in turn: nobody has to schedule them. */
+/** Creates missing pods with a node name, round robin over the nodes, so that they need no scheduler. */
 export async function makePods(kube: Kube, count: number): Promise<void> {
   const { length: there } = await kube.list(kinds.pod);
   const objects = Array.from({ length: count - there }, (_, n) => podObject(there + n));
@@ -52,7 +52,7 @@ export function podName(n: number): string {
   return `web-${n}-5d8c7b9f4-x2x7q`;
 }
 
-/** Waits until KWOK has given every one its status. Seldom asked: a watch of them all would take as long as KWOK itself. */
+/** Waits until KWOK has set every status. Polls slowly: a watch of them all would take as long as KWOK itself. */
 async function untilNone(unfinished: () => Promise<readonly KubeObject[]>): Promise<void> {
   const deadlineMs = performance.now() + settlesWithinMs;
   for (let left = await unfinished(); left.length > 0; left = await unfinished()) {
@@ -91,7 +91,7 @@ function nodeObject(n: number): KubeObject {
         osImage: "Ubuntu 24.04.1 LTS",
         containerRuntimeVersion: "containerd://1.7.22",
       },
-      // A kubelet tells of the fifty largest.
+      // A kubelet reports the fifty largest.
       images: Array.from({ length: 50 }, (_, image) => ({
         names: [
           `registry.example/tenant-${image}@sha256:${"0123456789abcdef".repeat(4)}`,

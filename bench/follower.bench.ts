@@ -9,8 +9,8 @@ import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
 import { temporaryFolder } from "../test/support/folder.ts";
 import { createOwner } from "../test/support/owner.ts";
-import type { Told } from "./event-node.ts";
-import { startChild, told } from "./processes.ts";
+import type { Report } from "./event-node.ts";
+import { nextMessage, startChild } from "./processes.ts";
 import { report, round, rssMb, size } from "./report.ts";
 
 const blocks = size(10_000, 500);
@@ -23,7 +23,7 @@ const bars = { seconds: ["≤", 30], flat: ["=", true] } as const;
 export async function bench(): Promise<void> {
   await using owner = createOwner();
   const node = startChild(owner, "event-node.ts", `${blocks}`, `${eventsPerBlock}`);
-  const { rpcUrl: url } = await told<Told, "ready">(node, "ready");
+  const { rpcUrl: url } = await nextMessage<Report, "ready">(node, "ready");
   const parts = { clock: realClock, log: silentLog };
   const { journal } = await openJournal({ dir: temporaryFolder(owner), ...parts });
   const pool = createPool({ nodes: createHttpTransports([{ url }], realClock), random: realRandom, ...parts });

@@ -5,7 +5,7 @@ import { tlsSettings } from "../src/gateway/rest/tls-front.ts";
 import { serveParent } from "./processes.ts";
 import { cpuMs } from "./report.ts";
 
-export type Asked =
+export type Command =
   | {
       readonly what: "serve";
       readonly cert: string;
@@ -15,7 +15,7 @@ export type Asked =
     }
   | { readonly what: "cpu" };
 
-export type Told =
+export type Report =
   | { readonly what: "serving"; readonly port: number }
   /** How long this process was at work. */
   | { readonly what: "cpu"; readonly cpuMs: number };
@@ -26,12 +26,12 @@ const server = createServer({ ...tlsSettings, requestCert: true, rejectUnauthori
   response.writeHead(200, headers).end(body);
 });
 
-const tell = serveParent<Asked, Told>((asked) => {
-  if (asked.what === "cpu") tell({ what: "cpu", cpuMs: cpuMs() });
-  if (asked.what !== "serve") return;
-  ({ headers, body } = asked);
-  server.setSecureContext({ ...tlsSettings, cert: asked.cert, key: asked.key });
-  const serving = () => tell({ what: "serving", port: (server.address() as AddressInfo).port });
+const sendReport = serveParent<Command, Report>((command) => {
+  if (command.what === "cpu") sendReport({ what: "cpu", cpuMs: cpuMs() });
+  if (command.what !== "serve") return;
+  ({ headers, body } = command);
+  server.setSecureContext({ ...tlsSettings, cert: command.cert, key: command.key });
+  const serving = () => sendReport({ what: "serving", port: (server.address() as AddressInfo).port });
   if (server.listening) serving();
   else server.listen(0, "127.0.0.1", serving);
 });

@@ -1,6 +1,6 @@
 /**
  * The load on a gateway, in a process of its own: connections that are kept, on each one request after the other, over bare
- * TLS sockets. It does what its parent asks and tells how long every answer took.
+ * TLS sockets. It runs its parent's commands and reports the latency of every answer.
  */
 import { connect, type TLSSocket } from "node:tls";
 import { realClock, sleep } from "../src/runtime/clock.ts";
@@ -33,7 +33,7 @@ export interface Loaded {
   readonly failure: string | undefined;
 }
 
-export type Asked =
+export type Command =
   | ({ readonly what: "load"; readonly id: number } & Load)
   | {
       readonly what: "handshakes";
@@ -43,15 +43,16 @@ export type Asked =
       readonly ms: number;
     };
 
-export type Told =
+export type Report =
   | ({ readonly what: "loaded"; readonly id: number } & Loaded)
   | { readonly what: "handshaken"; readonly id: number; readonly perS: number };
 
-const tell = serveParent<Asked, Told>(answer);
+const sendReport = serveParent<Command, Report>(answer);
 
-async function answer(asked: Asked): Promise<void> {
-  if (asked.what === "load") tell({ what: "loaded", id: asked.id, ...(await load(asked)) });
-  if (asked.what === "handshakes") tell({ what: "handshaken", id: asked.id, perS: await handshakes(asked) });
+async function answer(command: Command): Promise<void> {
+  if (command.what === "load") sendReport({ what: "loaded", id: command.id, ...(await load(command)) });
+  if (command.what === "handshakes")
+    sendReport({ what: "handshaken", id: command.id, perS: await handshakes(command) });
 }
 
 async function load({ target, request, connections, ms, pauseMs = 0 }: Load): Promise<Loaded> {
@@ -65,9 +66,9 @@ async function load({ target, request, connections, ms, pauseMs = 0 }: Load): Pr
     sockets.map(async (socket) => {
       const ask = asker(socket);
       while (performance.now() < untilMs) {
-        const askedMs = performance.now();
+        const sentMs = performance.now();
         const failure = await ask(bytes);
-        latencies.push(performance.now() - askedMs);
+        latencies.push(performance.now() - sentMs);
         if (failure !== undefined) failures.push(failure);
         if (pauseMs > 0) await sleep(realClock, pauseMs);
       }
@@ -110,7 +111,7 @@ function asker(socket: TLSSocket): (request: Uint8Array) => Promise<string | und
 }
 
 /** Whole ones, none resumed. */
-async function handshakes({ target, atOnce, ms }: Extract<Asked, { what: "handshakes" }>): Promise<number> {
+async function handshakes({ target, atOnce, ms }: Extract<Command, { what: "handshakes" }>): Promise<number> {
   let count = 0;
   const startedMs = performance.now();
   const untilMs = startedMs + ms;

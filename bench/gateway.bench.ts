@@ -10,11 +10,11 @@ import { temporaryFolder } from "../test/support/folder.ts";
 import { ask, type GatewayRequest, requestBytes } from "../test/support/gateway-client.ts";
 import { createOwner, type Owner } from "../test/support/owner.ts";
 import { makeCertificate } from "../test/support/test-certificate.ts";
-import type { Asked as BareAsked, Told as BareTold } from "./gateway-bare.ts";
-import type { Load, Asked as LoadAsked, Loaded, Told as LoadTold, Target } from "./gateway-load.ts";
+import type { Command as BareCommand, Report as BareReport } from "./gateway-bare.ts";
+import type { Load, Command as LoadCommand, Loaded, Report as LoadReport, Target } from "./gateway-load.ts";
 import { startMarket, startProvider } from "./leases-market.ts";
 import { firstOfOther, otherSigner, tenantSigner } from "./leases-people.ts";
-import { startChild, told } from "./processes.ts";
+import { nextMessage, startChild } from "./processes.ts";
 import { inTurn, median, medianRatio, percentile, type Row, report, round, size } from "./report.ts";
 
 const bars = {
@@ -45,7 +45,7 @@ export async function bench(): Promise<void> {
   const target = { port: provider.start.port };
   const bare = await startBare(owner);
   const [load, handshakes] = await startLoad(owner);
-  // Another tenant has a machine of his own: what he waits for is us.
+  // The other tenant has its own load process, so that its latency is the gateway's.
   const [loadOfOther] = await startLoad(owner);
   const start = async (dseqs: readonly number[]) => {
     await provider.submit(dseqs);
@@ -115,8 +115,8 @@ export async function bench(): Promise<void> {
   }
 
   /**
-   * How much longer another tenant waits for his answers while this one asks us as much as he can, beside asking a server
-   * next door as much: on two processors, being busy alone makes everybody wait.
+   * Latency of another tenant while this one loads the gateway, against the latency while it loads a bare server on the same
+   * machine: on two processors, load alone slows every process.
    */
   async function measureOther(): Promise<number> {
     const request = textOf(requestOf(otherDseq, issueToken(otherSigner, Date.now())));
@@ -142,11 +142,11 @@ export async function bench(): Promise<void> {
   }
 
   async function measureMemory() {
-    const asked = { target, request: textOf(statusRequest), connections: statusConnections, ms: memoryMs };
-    await load(asked);
+    const requested = { target, request: textOf(statusRequest), connections: statusConnections, ms: memoryMs };
+    await load(requested);
     const beforeMb = await provider.memory();
     let requests = 0;
-    while (requests < requestsForMemory) requests += (await load(asked)).answers;
+    while (requests < requestsForMemory) requests += (await load(requested)).answers;
     const rssMb = await provider.memory();
     const grownMb = round(rssMb - beforeMb, 1);
     rows.push(
@@ -184,7 +184,7 @@ async function publishCertificate(send: Send) {
 
 async function startBare(owner: Owner) {
   const child = startChild(owner, "gateway-bare.ts");
-  const askBare = (asked: BareAsked) => void child.send(asked);
+  const commandBare = (command: BareCommand) => void child.send(command);
   const { certPem: cert, keyPem: key } = makeCertificate({ name: "bare" });
   let target: Target = { port: 0 };
   return {
@@ -192,13 +192,13 @@ async function startBare(owner: Owner) {
       return target;
     },
     async serve(headers: Readonly<Record<string, string>>, body: string): Promise<void> {
-      const serving = told<BareTold, "serving">(child, "serving");
-      askBare({ what: "serve", cert, key, headers, body: Buffer.from(body) });
+      const serving = nextMessage<BareReport, "serving">(child, "serving");
+      commandBare({ what: "serve", cert, key, headers, body: Buffer.from(body) });
       target = { port: (await serving).port };
     },
     async cpuMs(): Promise<number> {
-      const answer = told<BareTold, "cpu">(child, "cpu");
-      askBare({ what: "cpu" });
+      const answer = nextMessage<BareReport, "cpu">(child, "cpu");
+      commandBare({ what: "cpu" });
       return (await answer).cpuMs;
     },
   };
@@ -208,24 +208,27 @@ async function startLoad(owner: Owner) {
   const child = startChild(owner, "gateway-load.ts");
   const ended = once(child, "exit");
   let last = 0;
-  const waiting = new Map<number, (told: LoadTold) => void>();
-  child.on("message", (message: LoadTold) => waiting.get(message.id)?.(message));
-  const answerTo = (asked: (id: number) => LoadAsked) =>
-    new Promise<LoadTold>((resolve, reject) => {
+  const waiting = new Map<number, (report: LoadReport) => void>();
+  child.on("message", (message: LoadReport) => waiting.get(message.id)?.(message));
+  const answerTo = (commandWith: (id: number) => LoadCommand) =>
+    new Promise<LoadReport>((resolve, reject) => {
       const id = ++last;
       waiting.set(id, resolve);
       void ended.then(() => reject(new Error("the load ended")));
-      child.send(asked(id));
+      child.send(commandWith(id));
     });
-  const load = async (asked: Load): Promise<Loaded> => {
-    const loaded = (await answerTo((id) => ({ what: "load", id, ...asked }))) as Extract<LoadTold, { what: "loaded" }>;
+  const load = async (options: Load): Promise<Loaded> => {
+    const loaded = (await answerTo((id) => ({ what: "load", id, ...options }))) as Extract<
+      LoadReport,
+      { what: "loaded" }
+    >;
     if (loaded.failures > 0) throw new Error(`${loaded.failures} of ${loaded.answers} answers: ${loaded.failure}`);
     return loaded;
   };
-  type Handshakes = Omit<Extract<LoadAsked, { what: "handshakes" }>, "what" | "id">;
-  const handshakes = async (asked: Handshakes): Promise<number> => {
-    const told = await answerTo((id) => ({ what: "handshakes", id, ...asked }));
-    return (told as Extract<LoadTold, { what: "handshaken" }>).perS;
+  type Handshakes = Omit<Extract<LoadCommand, { what: "handshakes" }>, "what" | "id">;
+  const handshakes = async (options: Handshakes): Promise<number> => {
+    const handshaken = await answerTo((id) => ({ what: "handshakes", id, ...options }));
+    return (handshaken as Extract<LoadReport, { what: "handshaken" }>).perS;
   };
   return [load, handshakes] as const;
 }

@@ -1,7 +1,7 @@
 /**
  * Unary gRPC calls as fast as they are answered, over one TLS connection with so many streams at once: frames are put
  * together and looked at by hand, so that the load costs a fraction of what it measures. In a process of its own:
- * `node bench/grpc-load.ts`, asked by its parent.
+ * `node bench/grpc-load.ts`, commanded by its parent.
  */
 import { once } from "node:events";
 import { connect, type TLSSocket } from "node:tls";
@@ -112,7 +112,7 @@ function windowUpdate(bytes: number): Buffer {
   return frame(frames.windowUpdate, 0, 0, payload);
 }
 
-/** Each header as a literal that nobody remembers; names and values are short and plain. */
+/** Each header as a literal without indexing; names and values are short ASCII. */
 function headerBlock(port: number, path: string): Buffer {
   const headers = [
     [":method", "POST"],
@@ -127,6 +127,6 @@ function headerBlock(port: number, path: string): Buffer {
   return Buffer.concat(headers.flatMap(([name = "", value = ""]) => [Buffer.of(0), text(name), text(value)]));
 }
 
-const tell = serveParent<GrpcLoad, GrpcLoaded>(async (asked) => {
-  tell(await loadGrpc(asked));
+const sendReport = serveParent<GrpcLoad, GrpcLoaded>(async (command) => {
+  sendReport(await loadGrpc(command));
 });

@@ -38,8 +38,8 @@ export async function measureGrpc(rows: Row[]) {
 function startGrpcLoad(owner: Owner, port: number): (calls: number) => Promise<GrpcLoaded> {
   const child = startChild(owner, "grpc-load.ts");
   return async (calls) => {
-    const asked: GrpcLoad = { port, path: "/akash.provider.v1.ProviderRPC/GetStatus", streams: grpcStreams, calls };
-    child.send(asked);
+    const command: GrpcLoad = { port, path: "/akash.provider.v1.ProviderRPC/GetStatus", streams: grpcStreams, calls };
+    child.send(command);
     const [loaded] = await Promise.race([once(child, "message"), once(child, "exit").then(died)]);
     return loaded as GrpcLoaded;
   };

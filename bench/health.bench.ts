@@ -1,7 +1,7 @@
 /**
  * Health of many leases, with the box in another process and the provider in a third: how soon after the API server wrote
  * that a pod changed the lease's health says so, also while many others change; what a reconcile of chain, cluster and
- * journal costs; and that nobody is asked more while more leases are at rest.
+ * journal costs; and that requests do not grow with the number of leases at rest.
  */
 import assert from "node:assert/strict";
 import { realClock, sleep } from "../src/runtime/clock.ts";
@@ -20,7 +20,7 @@ const restMs = size(35_000, 500);
 /** Pods deleted one after the other. */
 const deleted = size(60, 5);
 /** Until the last one has come back, however busy the machine is. */
-const patienceMs = 60_000;
+const settleWithinMs = 60_000;
 const everyMs = 100;
 /** Of other leases, each time. */
 const others = 1;
@@ -49,7 +49,7 @@ export async function bench(): Promise<void> {
   assert.deepEqual([reconciled.leases, reconciled.drifts], [leases, 0], "leases, and drifts of them");
 }
 
-/** With so many leases; what the cluster is asked in a minute while nothing happens. */
+/** With so many leases: requests to the cluster in a minute while nothing happens. */
 async function measureRest(market: Market, provider: BenchedProvider, from: number, to: number) {
   const dseqs = Array.from({ length: to - from }, (_, n) => dseqOf(from + n));
   await market.lease(dseqs);
@@ -76,7 +76,7 @@ async function measureChanges(market: Market, provider: BenchedProvider, others:
   }
   const changes: PodChange[] = [];
   const healths: HealthChange[] = [];
-  const untilMs = realClock.monotonicMs() + patienceMs;
+  const untilMs = realClock.monotonicMs() + settleWithinMs;
   for (;;) {
     await sleep(realClock, 100);
     changes.push(...(await market.changes()));

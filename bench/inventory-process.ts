@@ -1,7 +1,7 @@
 /**
  * The process that the inventory benchmark measures: the whole operator with its listeners, as it runs beside a provider.
  * There are no machines behind fake nodes, so nothing is discovered on them. `node bench/inventory-process.ts KUBECONFIG`;
- * it tells its parent what it did.
+ * it reports its measurements to its parent.
  */
 import { once } from "node:events";
 import { createMemoryBus } from "../src/bus/memory.ts";
@@ -15,7 +15,7 @@ import { realRandom } from "../src/runtime/random.ts";
 import { serveParent } from "./processes.ts";
 import { cpuMs, size } from "./report.ts";
 
-export type Told =
+export type Report =
   /** The first whole snapshot was published, and later the last label written. */
   | { readonly what: "first"; readonly seconds: number; readonly nodes: number }
   | { readonly what: "quiet" }
@@ -23,7 +23,7 @@ export type Told =
   | { readonly what: "published"; readonly nodes: readonly string[]; readonly atNs: bigint }
   | { readonly what: "cost"; readonly cpuMs: number; readonly peakMb: number };
 
-const tell = serveParent<never, Told>();
+const sendReport = serveParent<never, Report>();
 const [kubeconfig = ""] = process.argv.slice(2);
 const deps = { clock: realClock, random: realRandom, log: silentLog };
 const kube = createHttpKube({ kubeconfig, fieldManager: "akash-operator-inventory" }, deps);
@@ -50,15 +50,15 @@ const bus = createMemoryBus(deps);
 const { operator, publisher } = await startInventory(options, { ...deps, kube, bus, metrics }, scope);
 
 const first = await publisher.next(undefined, stopping.signal);
-tell({ what: "first", seconds: performance.now() / 1_000, nodes: first.inventory.nodes.length });
+sendReport({ what: "first", seconds: performance.now() / 1_000, nodes: first.inventory.nodes.length });
 // The start is over when all labels are written and nothing more came of that.
 for (let published = -1; isLabelling() || publisher.publishedCount !== published; ) {
   published = publisher.publishedCount;
   await sleep(realClock, size(2_000, 500));
 }
-tell({ what: "quiet" });
+sendReport({ what: "quiet" });
 
-const asked = once(process, "message");
+const requested = once(process, "message");
 const startedCpuMs = cpuMs();
 const followed = publisher.published;
 const cpuOf = new Map(followed?.inventory.nodes.map(({ name, cpuMilli }) => [name, cpuMilli.allocated]));
@@ -72,12 +72,12 @@ const following = (async () => {
       cpuOf.set(name, cpuMilli.allocated);
       nodes.push(name);
     }
-    tell({ what: "published", nodes, atNs });
+    sendReport({ what: "published", nodes, atNs });
   }
 })();
 following.catch(() => undefined);
-await asked;
-tell({ what: "cost", cpuMs: cpuMs() - startedCpuMs, peakMb: process.resourceUsage().maxRSS / 1_024 });
+await requested;
+sendReport({ what: "cost", cpuMs: cpuMs() - startedCpuMs, peakMb: process.resourceUsage().maxRSS / 1_024 });
 process.disconnect();
 
 function isLabelling(): boolean {

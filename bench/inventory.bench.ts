@@ -9,8 +9,8 @@ import { openKube } from "../test/lab/open-kube.ts";
 import { eventually } from "../test/support/eventually.ts";
 import { createOwner } from "../test/support/owner.ts";
 import { fewPods, makeNodes, makePods, nodeName, nodes, pods } from "./fake-cluster.ts";
-import type { Told } from "./inventory-process.ts";
-import { launch, told } from "./processes.ts";
+import type { Report } from "./inventory-process.ts";
+import { launch, nextMessage } from "./processes.ts";
 import { percentile, report, round, size } from "./report.ts";
 
 /** Pods that come one by one, each on a node of its own, and the pause between two. */
@@ -38,7 +38,11 @@ export async function bench(kubeconfig: string): Promise<void> {
   const p99Ms = round(percentile(many.latenciesMs, 0.99), 1);
   const rows = [
     { what: `pods`, few: fewPods, many: pods },
-    { what: "first whole picture, s from the start of the process", few: round(few.firstS), many: round(many.firstS) },
+    {
+      what: "first complete snapshot, s from the start of the process",
+      few: round(few.firstS),
+      many: round(many.firstS),
+    },
     {
       what: "a pod event is published, ms, median",
       few: round(percentile(few.latenciesMs, 0.5), 1),
@@ -67,15 +71,15 @@ export async function bench(kubeconfig: string): Promise<void> {
 /** Starts the operator, waits until it is quiet, and then has pods come one by one. */
 async function follow(kubeconfig: string, kube: Kube): Promise<Run> {
   const child = launch("inventory-process.ts", kubeconfig);
-  /** When each node was first told to look different, after the operator was quiet. */
+  /** When the operator first published a change of each node, after it was quiet. */
   const published = new Map<string, bigint>();
-  child.on("message", (message: Told) => {
+  child.on("message", (message: Report) => {
     if (message.what !== "published") return;
     for (const node of message.nodes) if (!published.has(node)) published.set(node, message.atNs);
   });
-  const first = await told<Told, "first">(child, "first");
-  if (first.nodes !== nodes) throw new Error(`the first picture had ${first.nodes} of ${nodes} nodes`);
-  await told<Told, "quiet">(child, "quiet");
+  const first = await nextMessage<Report, "first">(child, "first");
+  if (first.nodes !== nodes) throw new Error(`the first snapshot had ${first.nodes} of ${nodes} nodes`);
+  await nextMessage<Report, "quiet">(child, "quiet");
   const answered = new Map<string, bigint>();
   const writes: Promise<void>[] = [];
   const coming = Array.from({ length: events }, (_, event) => nodeName(event * Math.floor(nodes / events)));
@@ -90,7 +94,7 @@ async function follow(kubeconfig: string, kube: Kube): Promise<Run> {
   await Promise.all(writes);
   await eventually("every event", () => [...answered.keys()].every((node) => published.has(node)));
   child.send("cost");
-  const { cpuMs, peakMb } = await told<Told, "cost">(child, "cost");
+  const { cpuMs, peakMb } = await nextMessage<Report, "cost">(child, "cost");
   for (const name of coming) await kube.delete(kinds.pod, { namespace: "default", name }, { graceSeconds: 0 });
   return {
     firstS: first.seconds,

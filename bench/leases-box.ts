@@ -1,7 +1,7 @@
 /**
  * The world of the benchmarks of leases in a process of its own: a chain whose node is reached over the wire, and a simulated
- * cluster behind real HTTP. It tells its parent where they are and, when asked, which requests the cluster has had and
- * when which lease had a ready pod or none.
+ * cluster behind real HTTP. It reports to its parent where they are and, on request, which requests the cluster received and
+ * when each lease gained or lost its ready pod.
  */
 import { createEmbeddedNode } from "../src/box/chain/embedded-node.ts";
 import type { Behaviour } from "../src/box/cluster/components/kubelet/behaviour.ts";
@@ -28,19 +28,19 @@ import {
 import { serveParent, sharedMs } from "./processes.ts";
 import { size } from "./report.ts";
 
-export type Told =
+export type Report =
   | { readonly what: "ready"; readonly rpcUrl: string; readonly kubeconfig: string }
-  /** Since it was last asked: "GET /api/v1/pods?watch=1…". */
+  /** Since the last report: "GET /api/v1/pods?watch=1…". */
   | { readonly what: "requests"; readonly requests: readonly string[] }
   | { readonly what: "changes"; readonly changes: readonly PodChange[] };
 
-export type Asked =
+export type Command =
   | { readonly what: "requests" }
   /** Blocks come as slowly from now on. */
   | { readonly what: "blocks"; readonly everyMs: number }
-  /** Somebody deletes the pods of these leases; each gets another. */
+  /** Deletes the pods of these leases; their controllers create others. */
   | { readonly what: "delete"; readonly dseqs: readonly number[] }
-  /** Since it was last asked. */
+  /** Since the last report. */
   | { readonly what: "changes" };
 
 /** Of a lease that has one pod: from now on it is ready, or none is. */
@@ -95,13 +95,13 @@ cluster.server.subscribe(({ type, kind, object }) => {
   ready.set(namespace, own);
   if (wasReady !== own.size > 0) changes.push({ namespace, isReady: !wasReady, atMs: sharedMs() });
 });
-const tell = serveParent<Asked, Told>((asked) => {
-  if (asked.what === "blocks") blockMs = asked.everyMs;
-  if (asked.what === "requests") tell({ what: "requests", requests: face.requests.splice(0) });
-  if (asked.what === "changes") tell({ what: "changes", changes: changes.splice(0) });
-  if (asked.what === "delete") for (const dseq of asked.dseqs) deletePod(leaseNamespace(leaseOf(dseq)));
+const sendReport = serveParent<Command, Report>((command) => {
+  if (command.what === "blocks") blockMs = command.everyMs;
+  if (command.what === "requests") sendReport({ what: "requests", requests: face.requests.splice(0) });
+  if (command.what === "changes") sendReport({ what: "changes", changes: changes.splice(0) });
+  if (command.what === "delete") for (const dseq of command.dseqs) deletePod(leaseNamespace(leaseOf(dseq)));
 });
-tell({ what: "ready", rpcUrl: node.rpcUrl, kubeconfig: face.writeKubeconfig(folder) });
+sendReport({ what: "ready", rpcUrl: node.rpcUrl, kubeconfig: face.writeKubeconfig(folder) });
 
 function makeBlock(): void {
   node.step();

@@ -17,10 +17,10 @@ import { temporaryFolder } from "../test/support/folder.ts";
 import type { Owner } from "../test/support/owner.ts";
 import { cell } from "../test/support/samples/lease-sdl.ts";
 import { fees, registration } from "../test/support/stages/lease-stage.ts";
-import type { Asked as BoxAsked, Told as BoxTold, PodChange } from "./leases-box.ts";
+import type { Command as BoxCommand, Report as BoxReport, PodChange } from "./leases-box.ts";
 import { chainId, deploymentOf, leaseOf, providerSigner, signerOf } from "./leases-people.ts";
-import type { Asked, HealthChange, ProviderOption, Reconciled, Told } from "./leases-provider.ts";
-import { launch, startChild, told } from "./processes.ts";
+import type { Command, HealthChange, ProviderOption, Reconciled, Report } from "./leases-provider.ts";
+import { launch, nextMessage, startChild } from "./processes.ts";
 import { size } from "./report.ts";
 
 /** Messages of one transaction. */
@@ -30,8 +30,8 @@ export type Market = Awaited<ReturnType<typeof startMarket>>;
 
 export async function startMarket(owner: Owner) {
   const box = startChild(owner, "leases-box.ts", temporaryFolder(owner));
-  const askBox = (asked: BoxAsked) => void box.send(asked);
-  const { rpcUrl, kubeconfig } = await told<BoxTold, "ready">(box, "ready");
+  const commandBox = (command: BoxCommand) => void box.send(command);
+  const { rpcUrl, kubeconfig } = await nextMessage<BoxReport, "ready">(box, "ready");
   const deps = { clock: realClock, random: realRandom, log: silentLog };
   const pool = createPool({ nodes: createHttpTransports([{ url: rpcUrl }], realClock), ...deps });
   owner.after(() => pool.close());
@@ -74,12 +74,12 @@ export async function startMarket(owner: Owner) {
       );
     },
     /**
-     * What the simulated cluster was asked since the last time. Without Events, which are sent at a pace of their own, sixty a
-     * minute: those of hundreds of new leases take longer than what is measured.
+     * Requests that the simulated cluster received since the last call. Without Events, which are limited to sixty a minute: those
+     * of hundreds of new leases take longer than what is measured.
      */
     async requests(): Promise<readonly string[]> {
-      const answer = told<BoxTold, "requests">(box, "requests");
-      askBox({ what: "requests" });
+      const answer = nextMessage<BoxReport, "requests">(box, "requests");
+      commandBox({ what: "requests" });
       return (await answer).requests.filter((request) => !request.includes("/apis/events.k8s.io/"));
     },
     /** Resolves when the simulated cluster had no request for a second. */
@@ -89,12 +89,12 @@ export async function startMarket(owner: Owner) {
     },
     /** Resolves when it is in a block. */
     send: (signer: Signer, message: PackedMessage) => send(signer, [message]),
-    blocksEvery: (everyMs: number) => askBox({ what: "blocks", everyMs }),
-    deletePods: (dseqs: readonly number[]) => askBox({ what: "delete", dseqs }),
+    blocksEvery: (everyMs: number) => commandBox({ what: "blocks", everyMs }),
+    deletePods: (dseqs: readonly number[]) => commandBox({ what: "delete", dseqs }),
     /** What became of the pods of leases in the simulated cluster, since the last time. */
     async changes(): Promise<readonly PodChange[]> {
-      const answer = told<BoxTold, "changes">(box, "changes");
-      askBox({ what: "changes" });
+      const answer = nextMessage<BoxReport, "changes">(box, "changes");
+      commandBox({ what: "changes" });
       return (await answer).changes;
     },
   };
@@ -106,18 +106,18 @@ export type BenchedProvider = Awaited<ReturnType<typeof startProvider>>;
 export async function startProvider(rpcUrl: string, kubeconfig: string, dataDir: string, ...more: ProviderOption[]) {
   const child = launch("leases-provider.ts", rpcUrl, kubeconfig, dataDir, ...more);
   const ended = once(child, "exit");
-  const ask = (asked: Asked) => void child.send(asked);
-  const start = await told<Told, "ready">(child, "ready");
+  const ask = (command: Command) => void child.send(command);
+  const start = await nextMessage<Report, "ready">(child, "ready");
   return {
     start,
     async submit(dseqs: readonly number[]): Promise<readonly number[]> {
-      const answer = told<Told, "applied">(child, "applied");
+      const answer = nextMessage<Report, "applied">(child, "applied");
       ask({ what: "submit", dseqs });
       return (await answer).ms;
     },
     /** As it saw leases become well or unhealthy, since the last time. */
     async healths(): Promise<{ readonly changes: readonly HealthChange[]; readonly cpuMs: number }> {
-      const answer = told<Told, "healths">(child, "healths");
+      const answer = nextMessage<Report, "healths">(child, "healths");
       ask({ what: "healths" });
       return answer;
     },
@@ -131,12 +131,12 @@ export async function startProvider(rpcUrl: string, kubeconfig: string, dataDir:
       }
     },
     async reconcile(): Promise<Reconciled> {
-      const answer = told<Told, "reconciled">(child, "reconciled");
+      const answer = nextMessage<Report, "reconciled">(child, "reconciled");
       ask({ what: "reconcile" });
       return answer;
     },
     async memory(): Promise<number> {
-      const answer = told<Told, "memory">(child, "memory");
+      const answer = nextMessage<Report, "memory">(child, "memory");
       ask({ what: "memory" });
       return (await answer).rssMb;
     },

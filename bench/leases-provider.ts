@@ -1,7 +1,7 @@
 /**
  * The provider that the benchmarks of leases measure, in a process of its own: all of it, over the wire, with a journal on
- * disk. `node bench/leases-provider.ts RPC_URL KUBECONFIG DATA_DIR [gateway] [leases-in=NAMESPACE]`; it does what its parent
- * asks and tells how long that took.
+ * disk. `node bench/leases-provider.ts RPC_URL KUBECONFIG DATA_DIR [gateway] [leases-in=NAMESPACE]`; it runs its parent's
+ * commands and reports how long they took.
  */
 import { createPolicySource } from "../src/bidengine/policies/policy-source.ts";
 import { createHttpTransports } from "../src/chain/comet/http-transport.ts";
@@ -23,10 +23,10 @@ import { deploymentOf, leaseOf, providerSigner } from "./leases-people.ts";
 import { serveParent, sharedMs } from "./processes.ts";
 import { cpuMs, rssMb } from "./report.ts";
 
-export type Asked =
+export type Command =
   /** The manifests of these deployments, all at once. */
   | { readonly what: "submit"; readonly dseqs: readonly number[] }
-  /** Since it was last asked. */
+  /** Since the last report. */
   | { readonly what: "healths" }
   | { readonly what: "reconcile" }
   | { readonly what: "memory" }
@@ -35,7 +35,7 @@ export type Asked =
 /** Where what is known of leases is kept in the cluster is another namespace than usual. */
 export type ProviderOption = "gateway" | `leases-in=${string}`;
 
-export type Told =
+export type Report =
   | ({ readonly what: "ready" } & Start)
   /** Of each, from the answer to its tenant until its objects were in the cluster. */
   | { readonly what: "applied"; readonly ms: readonly number[] }
@@ -70,7 +70,7 @@ export interface Start {
   readonly grpcPort: number;
 }
 
-const tell = serveParent<Asked, Told>(answer);
+const sendReport = serveParent<Command, Report>(answer);
 const [rpcUrl = "", kubeconfig = "", dataDir = "", ...more] = process.argv.slice(2);
 const manifestNamespace = more.find((each) => each.startsWith("leases-in="))?.slice("leases-in=".length);
 const deps = { clock: realClock, random: realRandom, log: silentLog };
@@ -123,7 +123,7 @@ cluster?.health.onChange((key, now, before) => {
   });
 });
 await atRest();
-tell({
+sendReport({
   what: "ready",
   readyS,
   lookedS: performance.now() / 1_000,
@@ -133,12 +133,12 @@ tell({
   grpcPort: provider.status().gateway?.grpcPort ?? 0,
 });
 
-async function answer(asked: Asked): Promise<void> {
-  if (asked.what === "submit") tell({ what: "applied", ms: await Promise.all(asked.dseqs.map(submit)) });
-  if (asked.what === "healths") tell({ what: "healths", changes: healths.splice(0), cpuMs: cpuMs() });
-  if (asked.what === "reconcile") tell({ what: "reconciled", ...(await reconcile()) });
-  if (asked.what === "memory") tell({ what: "memory", rssMb: rssMb() });
-  if (asked.what === "stop") {
+async function answer(command: Command): Promise<void> {
+  if (command.what === "submit") sendReport({ what: "applied", ms: await Promise.all(command.dseqs.map(submit)) });
+  if (command.what === "healths") sendReport({ what: "healths", changes: healths.splice(0), cpuMs: cpuMs() });
+  if (command.what === "reconcile") sendReport({ what: "reconciled", ...(await reconcile()) });
+  if (command.what === "memory") sendReport({ what: "memory", rssMb: rssMb() });
+  if (command.what === "stop") {
     stopping.abort();
     await ended;
     process.disconnect();

@@ -1,7 +1,7 @@
 /**
  * Leases at work, with the box in another process and the provider in a third: how soon after a manifest was accepted its
  * objects are in the cluster, beside a bare loop of the same writes on the same real API server; what a restart with many
- * leases takes and writes; and what the cluster is asked while nothing happens.
+ * leases takes and writes; and the requests to the cluster while nothing happens.
  */
 import assert from "node:assert/strict";
 import { controlPlaneMissing, startControlPlane } from "../lab/own-control-plane.ts";

@@ -1,6 +1,6 @@
 /**
  * The cluster of the benchmark of host names in a process of its own: leases with their manifests, Services and declared
- * names, behind real HTTP. It tells its parent where it is, how many routes there are, how long a change of a manifest took to
+ * names, behind real HTTP. It reports to its parent where it is, how many routes there are, how long a change of a manifest took to
  * be in a route, and which requests it has had. `node bench/names-box.ts FOLDER HOSTNAMES`.
  */
 import { createSimulatedCluster } from "../src/box/cluster/simulated-kube.ts";
@@ -21,14 +21,14 @@ import { hosts, leaseOf, manifestNamespace } from "../test/support/stages/declar
 import { serveParent } from "./processes.ts";
 import { size } from "./report.ts";
 
-export type Told =
+export type Report =
   | { readonly what: "ready"; readonly kubeconfig: string }
   | { readonly what: "routed"; readonly hostnames: number }
   | { readonly what: "changed"; readonly latenciesMs: readonly number[] }
   /** In so many seconds without anything to do, but for the word of who leads that it lives, and watches that go on where they were. */
   | { readonly what: "rested"; readonly requests: readonly string[] };
 
-export type Asked = { readonly what: "routed" | "change" | "rest" };
+export type Command = { readonly what: "routed" | "change" | "rest" };
 
 /** A lease of a tenant who shows several domains. */
 const hostsEach = 5;
@@ -62,12 +62,12 @@ cluster.server.subscribe(({ kind, object }) => {
   if (waiting && object.metadata.annotations?.[bodySize] === `${waiting.bytes}`) waiting.seen();
 });
 
-const tell = serveParent<Asked, Told>(async ({ what }) => {
-  if (what === "routed") tell({ what, hostnames: server.list(kinds.ingress).length });
-  if (what === "change") tell({ what: "changed", latenciesMs: await change() });
-  if (what === "rest") tell({ what: "rested", requests: await rest() });
+const sendReport = serveParent<Command, Report>(async ({ what }) => {
+  if (what === "routed") sendReport({ what, hostnames: server.list(kinds.ingress).length });
+  if (what === "change") sendReport({ what: "changed", latenciesMs: await change() });
+  if (what === "rest") sendReport({ what: "rested", requests: await rest() });
 });
-tell({ what: "ready", kubeconfig: face.writeKubeconfig(folder) });
+sendReport({ what: "ready", kubeconfig: face.writeKubeconfig(folder) });
 
 function hostsOf(lease: LeaseId): string[] {
   return Array.from({ length: hostsEach }, (_, at) => `h${at}.d${lease.dseq}.example.com`);

@@ -10,8 +10,8 @@ import { eventually } from "../test/support/eventually.ts";
 import { temporaryFolder } from "../test/support/folder.ts";
 import { createOwner, type Owner } from "../test/support/owner.ts";
 import { claimPort } from "../test/support/redis-server.ts";
-import type { Asked, Told } from "./names-box.ts";
-import { startChild, told } from "./processes.ts";
+import type { Command, Report } from "./names-box.ts";
+import { nextMessage, startChild } from "./processes.ts";
 import { percentile, report, round, size } from "./report.ts";
 
 const hostnames = size(5_000, 100);
@@ -54,10 +54,10 @@ export async function bench(): Promise<void> {
 function startBox(owner: Owner, folder: string) {
   const child = startChild(owner, "names-box.ts", folder, `${hostnames}`);
   return {
-    ready: told<Told, "ready">(child, "ready"),
-    ask<What extends Told["what"]>(what: Asked["what"], answer: What) {
-      child.send({ what } satisfies Asked);
-      return told<Told, What>(child, answer);
+    ready: nextMessage<Report, "ready">(child, "ready"),
+    ask<What extends Report["what"]>(what: Command["what"], answer: What) {
+      child.send({ what } satisfies Command);
+      return nextMessage<Report, What>(child, answer);
     },
   };
 }

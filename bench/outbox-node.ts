@@ -7,7 +7,7 @@ import { chainId, providerKey, tenantKey } from "../test/support/stages/outbox-s
 import { serveParent } from "./processes.ts";
 import { size } from "./report.ts";
 
-export interface Told {
+export interface Report {
   readonly what: "ready";
   readonly rpcUrl: string;
 }
@@ -18,4 +18,4 @@ const timeNs = BigInt(Date.now()) * 1_000_000n;
 const app = createApp({ chainId, timeNs, accounts });
 const node = createNode({ app, clock: realClock, log: silentLog, blockMs: size(1_000, 200) });
 await node.start();
-serveParent<never, Told>()({ what: "ready", rpcUrl: node.rpcUrl });
+serveParent<never, Report>()({ what: "ready", rpcUrl: node.rpcUrl });

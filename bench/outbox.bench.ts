@@ -33,8 +33,8 @@ import {
   registration,
   tenantKey,
 } from "../test/support/stages/outbox-stage.ts";
-import type { Told } from "./outbox-node.ts";
-import { startChild, told } from "./processes.ts";
+import type { Report } from "./outbox-node.ts";
+import { nextMessage, startChild } from "./processes.ts";
 import { report, round, size } from "./report.ts";
 
 const [fewOrders, manyOrders] = size([200, 2_000], [20, 50]);
@@ -115,7 +115,7 @@ async function openMarket(): Promise<Market> {
 
 async function startNode(owner: Owner): Promise<string> {
   const child = startChild(owner, "outbox-node.ts");
-  return (await told<Told, "ready">(child, "ready")).rpcUrl;
+  return (await nextMessage<Report, "ready">(child, "ready")).rpcUrl;
 }
 
 let nextDseq = 1n;

@@ -32,14 +32,14 @@ export function startChild(owner: Owner, file: string, ...args: readonly string[
 }
 
 /** In the child: answers its parent, and ends with it; returns how to report to it. */
-export function serveParent<Asked, Told>(answer: (asked: Asked) => unknown = () => undefined) {
+export function serveParent<Command, Report>(answer: (command: Command) => unknown = () => undefined) {
   process.on("message", answer);
   process.once("disconnect", () => process.exit());
-  return (message: Told): void => void process.send?.(message);
+  return (message: Report): void => void process.send?.(message);
 }
 
 /** The next message of this kind. */
-export async function told<Message extends { what: string }, What extends Message["what"]>(
+export async function nextMessage<Message extends { what: string }, What extends Message["what"]>(
   child: ChildProcess,
   what: What,
 ): Promise<Extract<Message, { what: What }>> {

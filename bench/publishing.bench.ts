@@ -1,6 +1,5 @@
 /**
- * What it takes to publish the change of one node among a thousand: to the bus, to streams over gRPC, and to whoever asks
- * over REST.
+ * The cost of publishing the change of one node among a thousand: to the bus, to streams over gRPC, and over REST.
  */
 import { createMemoryBus } from "../src/bus/memory.ts";
 import type { Inventory, NodeInventory } from "../src/operators/inventory/inventory.ts";
@@ -36,20 +35,20 @@ export async function bench(): Promise<void> {
 
 /** Each form by itself, when one node changed and when all did. */
 function measureParts(change: (n: number) => Inventory, changeAll: () => Inventory) {
-  const pictureOf = createSnapshots();
-  type Made = ReturnType<typeof pictureOf>;
-  const forms: [name: string, make: (picture: Made) => number][] = [
-    ["gRPC Cluster", (picture) => picture.clusterMessage().length],
-    ["REST /v1/inventory", (picture) => picture.fullJson().length],
-    ["bus", (picture) => Buffer.byteLength(JSON.stringify(picture.topics()))],
+  const snapshotOf = createSnapshots();
+  type Made = ReturnType<typeof snapshotOf>;
+  const forms: [name: string, make: (snapshot: Made) => number][] = [
+    ["gRPC Cluster", (snapshot) => snapshot.clusterMessage().length],
+    ["REST /v1/inventory", (snapshot) => snapshot.fullJson().length],
+    ["bus", (snapshot) => Buffer.byteLength(JSON.stringify(snapshot.topics()))],
   ];
   return forms.map(([form, make]) => {
     let bytes = 0;
     /** Time on the processor: what others do on the machine at the same moment is not our cost. */
     const meanCpuMs = (times: number, next: (n: number) => Inventory) => {
-      const pictures = Array.from({ length: times }, (_, n) => pictureOf(next(n)));
+      const snapshots = Array.from({ length: times }, (_, n) => snapshotOf(next(n)));
       const startMs = cpuMs(process.threadCpuUsage());
-      for (const picture of pictures) bytes = make(picture);
+      for (const snapshot of snapshots) bytes = make(snapshot);
       return round((cpuMs(process.threadCpuUsage()) - startMs) / times);
     };
     meanCpuMs(10, changeAll);

@@ -70,7 +70,7 @@ export function cpuMs({ user, system } = process.cpuUsage()): number {
   return (user + system) / 1_000;
 }
 
-/** Memory of this process in megabytes, after a collection where Node was told to offer one. */
+/** Memory of this process in megabytes, after a garbage collection if Node runs with --expose-gc. */
 export function rssMb(): number {
   globalThis.gc?.();
   return round(process.memoryUsage.rss() / 2 ** 20, 1);

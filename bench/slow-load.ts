@@ -1,6 +1,6 @@
 /**
- * Hundreds of slow readers of logs and shells at once, each of which has more to read than lies between him and us: what that
- * costs. `node bench/slow-load.ts LOGS SHELLS`; prints one JSON line. It starts three more processes.
+ * The cost of hundreds of slow readers of logs and shells at once, each with more to read than the buffers in between hold.
+ * `node bench/slow-load.ts LOGS SHELLS`; prints one JSON line. It starts three more processes.
  */
 import { temporaryFolder } from "../test/support/folder.ts";
 import { createOwner } from "../test/support/owner.ts";

@@ -11,7 +11,7 @@ interface SlowReaders {
   readonly dseqs: readonly number[];
   readonly logs: number;
   readonly shells: number;
-  /** Of somebody else, who asks for its status meanwhile. */
+  /** Another tenant's lease, whose status is requested meanwhile. */
   readonly otherDseq: number;
 }
 
@@ -20,7 +20,7 @@ export interface SlowReading {
   readonly open: number;
   readonly failure: string | undefined;
   readonly addedMb: number;
-  /** Of somebody else's requests, before and meanwhile. */
+  /** Latency of the other tenant's requests, before and meanwhile. */
   readonly beforeMs: number;
   readonly meanwhileMs: number;
 }
@@ -77,10 +77,10 @@ async function otherWaits(port: number, dseq: number): Promise<number> {
   const request = { path: `/lease/${dseq}/1/1/status`, authorization: tokenOf(dseq) };
   const took: number[] = [];
   for (let left = requests; left > 0; left -= 1) {
-    const askedMs = performance.now();
+    const sentMs = performance.now();
     const { status } = await askOn(socket, request);
     if (status !== 200) throw new Error(`the other tenant was answered ${status}`);
-    took.push(performance.now() - askedMs);
+    took.push(performance.now() - sentMs);
   }
   socket.destroy();
   return round(median(took));

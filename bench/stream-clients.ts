@@ -7,7 +7,7 @@ import { ask } from "../test/support/gateway-client.ts";
 import type { Owner } from "../test/support/owner.ts";
 import { signerOf } from "./leases-people.ts";
 import { startChild } from "./processes.ts";
-import type { Asked, LogsRead, ShellsTyped, SlowlyRead, StreamTarget, Told } from "./stream-load.ts";
+import type { Command, LogsRead, Report, ShellsTyped, SlowlyRead, StreamTarget } from "./stream-load.ts";
 
 export interface StreamClients {
   logs(target: StreamTarget, streams: number): Promise<LogsRead>;
@@ -19,14 +19,14 @@ export interface StreamClients {
 export function startStreamClients(owner: Owner): StreamClients {
   const child = startChild(owner, "stream-load.ts");
   let last = 0;
-  async function told<T extends object>(asked: object): Promise<T> {
+  async function answerTo<T extends object>(command: object): Promise<T> {
     last += 1;
     const id = last;
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const hear = (message: Told) => message.id === id && resolve(message as unknown as T);
+    const hear = (message: Report) => message.id === id && resolve(message as unknown as T);
     const die = () => reject(new Error("the load ended"));
     child.on("message", hear).once("exit", die);
-    child.send({ ...asked, id } as Asked);
+    child.send({ ...command, id } as Command);
     try {
       return await promise;
     } finally {
@@ -34,9 +34,9 @@ export function startStreamClients(owner: Owner): StreamClients {
     }
   }
   return {
-    logs: (target, streams) => told({ what: "logs", target, streams }),
-    shells: (target, shells, echoes) => told({ what: "shells", target, shells, echoes }),
-    slow: (targets, bytesPerS = 0) => told({ what: "slow", targets, bytesPerS }),
+    logs: (target, streams) => answerTo({ what: "logs", target, streams }),
+    shells: (target, shells, echoes) => answerTo({ what: "shells", target, shells, echoes }),
+    slow: (targets, bytesPerS = 0) => answerTo({ what: "slow", targets, bytesPerS }),
   };
 }
 
@@ -68,7 +68,7 @@ export function scripted(image: string, script: string, cpuUnits: string): Sdl {
   );
 }
 
-/** Sends a manifest as a tenant does, and waits until what it asks for is ready. */
+/** Sends a manifest as a tenant does, and waits until its services are ready. */
 export async function deploy(port: number, dseq: number, { manifest }: Sdl): Promise<void> {
   const authorization = tokenOf(dseq);
   const body = sortedJson(manifest);
@@ -78,7 +78,7 @@ export async function deploy(port: number, dseq: number, { manifest }: Sdl): Pro
       { method: "PUT", path: `/deployment/${dseq}/manifest`, authorization, body },
     );
     if (status === 200) break;
-    if (status < 500) throw new Error(`the manifest was refused: ${status} ${words}`);
+    if (status < 500) throw new Error(`the manifest was rejected: ${status} ${words}`);
     await sleep(realClock, 200);
   }
   for (;;) {

@@ -1,6 +1,6 @@
 /**
  * Tenants' streams, in a process of its own: bare TLS sockets on which frames are counted and not looked at, so that the load
- * costs a fraction of what it measures. It does what its parent asks: reads logs to their end, types into shells, or holds many
+ * costs a fraction of what it measures. It runs its parent's commands: reads logs to their end, types into shells, or holds many
  * streams open of which it takes little.
  */
 import { once } from "node:events";
@@ -16,14 +16,14 @@ export interface StreamTarget {
   readonly authorization: string;
 }
 
-export type Asked = { readonly id: number } & (
+export type Command = { readonly id: number } & (
   | { readonly what: "logs"; readonly target: StreamTarget; readonly streams: number }
   | { readonly what: "shells"; readonly target: StreamTarget; readonly shells: number; readonly echoes: number }
   /** They are read from now on, each so many bytes in a second. Without any, all are let go. */
   | { readonly what: "slow"; readonly targets: readonly StreamTarget[]; readonly bytesPerS: number }
 );
 
-export type Told = { readonly id: number } & (LogsRead | ShellsTyped | SlowlyRead);
+export type Report = { readonly id: number } & (LogsRead | ShellsTyped | SlowlyRead);
 
 export interface LogsRead {
   readonly lines: number;
@@ -48,13 +48,14 @@ export interface SlowlyRead {
 
 const [text, binary, closing] = [1, 2, 8];
 
-const tell = serveParent<Asked, Told>(answer);
+const sendReport = serveParent<Command, Report>(answer);
 
-async function answer(asked: Asked): Promise<void> {
-  const { id } = asked;
-  if (asked.what === "logs") tell({ id, ...(await readLogs(asked.target, asked.streams)) });
-  if (asked.what === "shells") tell({ id, ...(await typeIntoShells(asked.target, asked.shells, asked.echoes)) });
-  if (asked.what === "slow") tell({ id, ...(await readSlowly(asked.targets, asked.bytesPerS)) });
+async function answer(command: Command): Promise<void> {
+  const { id } = command;
+  if (command.what === "logs") sendReport({ id, ...(await readLogs(command.target, command.streams)) });
+  if (command.what === "shells")
+    sendReport({ id, ...(await typeIntoShells(command.target, command.shells, command.echoes)) });
+  if (command.what === "slow") sendReport({ id, ...(await readSlowly(command.targets, command.bytesPerS)) });
 }
 
 /** All at once, each to its end. */
@@ -79,7 +80,7 @@ async function readLogs(target: StreamTarget, streams: number): Promise<LogsRead
   return { lines, bytes, ms: performance.now() - firstMs };
 }
 
-/** One after the other; what runs in them says again what it is told. */
+/** One after the other; the program in each echoes its input. */
 async function typeIntoShells(target: StreamTarget, shells: number, echoes: number): Promise<ShellsTyped> {
   const [firstMs, echoMs]: [number[], number[]] = [[], []];
   for (let shell = 0; shell < shells; shell += 1) {
@@ -158,7 +159,7 @@ async function openStream({ port, path, authorization }: StreamTarget): Promise<
 }
 
 /** Those of a server, which are never masked. */
-function onFrames(socket: TLSSocket, told: (type: number, size: number) => void): void {
+function onFrames(socket: TLSSocket, onFrame: (type: number, size: number) => void): void {
   let head: Buffer = Buffer.alloc(0);
   let [type, size, left] = [0, 0, -1];
   socket.on("data", (chunk: Buffer) => {
@@ -181,7 +182,7 @@ function onFrames(socket: TLSSocket, told: (type: number, size: number) => void)
       [left, at] = [left - taken, at + taken];
       if (left > 0) return;
       left = -1;
-      told(type, size);
+      onFrame(type, size);
     }
   });
 }

@@ -1,7 +1,7 @@
 /**
  * The process that the watch benchmark measures: nothing but our client and its caches of nodes and pods, with what the
- * inventory needs of them. `node bench/watch-process.ts KUBECONFIG pods NAMESPACE`, or `all`; it tells its parent what
- * it found.
+ * inventory needs of them. `node bench/watch-process.ts KUBECONFIG pods NAMESPACE`, or `all`; it reports its measurements to
+ * its parent.
  */
 import { once } from "node:events";
 import { createHttpKube } from "../src/kube/http/http-kube.ts";
@@ -39,13 +39,13 @@ interface Memory {
   readonly peakMb: number;
 }
 
-export type Told =
+export type Report =
   | ({ readonly what: "read" } & PodsRead)
   | ({ readonly what: "all" } & AllRead)
   | ({ readonly what: "seen" } & Seen)
   | ({ readonly what: "memory" } & Memory);
 
-const tell = serveParent<never, Told>();
+const sendReport = serveParent<never, Report>();
 const [kubeconfig = "", what, namespace] = process.argv.slice(2);
 const deps = { clock: realClock, random: realRandom, log: silentLog };
 const kube = createHttpKube({ kubeconfig, fieldManager: "akash-provider" }, deps);
@@ -59,12 +59,12 @@ async function readPods(): Promise<void> {
   await warm.synced();
   await warm.close();
   const { heldBytes, ...times } = await holdPods();
-  tell({ what: "read", ...times, heapMb: (heldBytes - (await heapBytes())) / 2 ** 20 });
+  sendReport({ what: "read", ...times, heapMb: (heldBytes - (await heapBytes())) / 2 ** 20 });
   await kube.close();
   process.disconnect();
 }
 
-/** How large the heap is while the cache is there; afterwards nobody holds it any more. */
+/** Size of the heap while the cache is reachable; afterwards nothing refers to the cache any more. */
 async function holdPods() {
   const startedMs = performance.now();
   const usedBeforeMs = cpuMs();
@@ -79,14 +79,15 @@ async function holdPods() {
 
 async function readAll(): Promise<void> {
   const handle = ({ type, value: { version } }: Change<KeptPod>) => {
-    if (type === "modified" && version !== undefined) tell({ what: "seen", version, atNs: process.hrtime.bigint() });
+    if (type === "modified" && version !== undefined)
+      sendReport({ what: "seen", version, atNs: process.hrtime.bigint() });
   };
   const nodes = kube.watch({ kind: kinds.node, project: projectNode });
   const pods = kube.watch({ kind: kinds.pod, project: projectPod, handle });
   await Promise.all([nodes.synced(), pods.synced()]);
-  tell({ what: "all", nodes: nodes.size, pods: pods.size, seconds: performance.now() / 1_000 });
+  sendReport({ what: "all", nodes: nodes.size, pods: pods.size, seconds: performance.now() / 1_000 });
   await once(process, "message");
-  tell({ what: "memory", peakMb: process.resourceUsage().maxRSS / 1_024 });
+  sendReport({ what: "memory", peakMb: process.resourceUsage().maxRSS / 1_024 });
   await kube.close();
   process.disconnect();
 }

@@ -11,9 +11,9 @@ import { openKube } from "../test/lab/open-kube.ts";
 import { eventually } from "../test/support/eventually.ts";
 import { createOwner } from "../test/support/owner.ts";
 import { fewNamespace, fewPods, makeNodes, makePods, nodes, podName, pods } from "./fake-cluster.ts";
-import { launch, told } from "./processes.ts";
+import { launch, nextMessage } from "./processes.ts";
 import { median, percentile, report, round, size } from "./report.ts";
-import type { PodsRead, Told } from "./watch-process.ts";
+import type { PodsRead, Report } from "./watch-process.ts";
 
 /** So often each is read, in turn, so that a busy machine slows both alike; the median of them counts. */
 const readings = size(3, 1);
@@ -81,7 +81,7 @@ async function readPods(kubeconfig: string): Promise<{ few: PodsRead; all: PodsR
 
 async function readOnce(kubeconfig: string, namespace: string[]): Promise<PodsRead> {
   const child = launch("watch-process.ts", kubeconfig, "pods", ...namespace);
-  const read = await told<Told, "read">(child, "read");
+  const read = await nextMessage<Report, "read">(child, "read");
   await once(child, "exit");
   return read;
 }
@@ -93,19 +93,19 @@ function medianOf(reads: readonly PodsRead[]): PodsRead {
 
 async function readAll(kubeconfig: string, kube: Kube) {
   const child = launch("watch-process.ts", kubeconfig, "all");
-  const all = await told<Told, "all">(child, "all");
+  const all = await nextMessage<Report, "all">(child, "all");
   const latenciesMs = await timeChanges(child, kube);
   child.send("memory");
-  const { peakMb } = await told<Told, "memory">(child, "memory");
+  const { peakMb } = await nextMessage<Report, "memory">(child, "memory");
   await once(child, "exit");
   return { all, latenciesMs, peakMb };
 }
 
-/** From the writer's answer to the handler; a change that the handler saw before the writer was told took no time. */
+/** From the writer's answer to the handler; a change that the handler saw before the writer's answer took no time. */
 async function timeChanges(child: ChildProcess, kube: Kube): Promise<number[]> {
   const answered = new Map<string, bigint>();
   const seen = new Map<string, bigint>();
-  const note = (message: Told) => message.what === "seen" && seen.set(message.version, message.atNs);
+  const note = (message: Report) => message.what === "seen" && seen.set(message.version, message.atNs);
   child.on("message", note);
   const writes: Promise<void>[] = [];
   for (let change = 0; change < changes; change += 1) {

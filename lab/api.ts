@@ -21,7 +21,7 @@ export function callApi(path: string, method = "GET", body?: object): Promise<An
 
 /** Whether a health page says 200. Components serve it with certificates they made up themselves. */
 export async function answers(url: string): Promise<boolean> {
-  // Some reject who does not say what he is.
+  // Some servers reject requests without a User-Agent.
   const headers = { "user-agent": "lab" };
   return isUp(call(url, { headers, timeout: timeoutMs, rejectUnauthorized: false }));
 }

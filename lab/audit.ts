@@ -1,4 +1,4 @@
-/** Who asked the lab's API server for what: its audit log from a mark on. */
+/** The requests to the lab's API server and their users: its audit log since a mark. */
 import { randomUUID } from "node:crypto";
 import { closeSync, fstatSync, globSync, openSync, readSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -14,17 +14,17 @@ export interface AuditMark {
 
 export interface AuditedRequest {
   readonly user: string;
-  /** Which of the pods that are this user asked; empty where none did. */
+  /** The pod that sent the request as this user; empty if none did. */
   readonly pod: string;
   /** get, list, watch, create, update, patch, delete, deletecollection. */
   readonly verb: string;
-  /** As a role names it: "pods", "deployments.apps", "pods/log"; a path where no resource was asked for. */
+  /** As a role names it: "pods", "deployments.apps", "pods/log"; a path for requests without a resource. */
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;
   /** The answer's status; that of a watch which still runs is what it began with. */
   readonly code: number;
-  /** Nothing came of it, by the wish of who asked. */
+  /** A dry run. */
   readonly dryRun: boolean;
 }
 
@@ -44,7 +44,7 @@ export async function markAudit(): Promise<AuditMark> {
   return endOfLog();
 }
 
-/** Every request of somebody that was answered since the mark, in the order of the answers; a watch once. */
+/** Every request of a user that was answered since the mark, in the order of the answers; a watch once. */
 export async function auditedSince(mark: AuditMark, user: string): Promise<AuditedRequest[]> {
   const requests = new Map<string, AuditedRequest>();
   // A run of the tests writes a hundred megabytes: what does not name the user is not parsed.
@@ -84,7 +84,7 @@ function requestOf({ user, verb, requestURI, objectRef, responseStatus }: AuditE
   };
 }
 
-/** Asks for something that nobody else asks for, and reads on until that is in the log: then all before it is, too. */
+/** Sends a unique request and reads until it is in the log: then all earlier requests are, too. */
 async function fence(from: AuditMark): Promise<string[]> {
   const name = `audit-${randomUUID()}`;
   await callApi(`/api/v1/namespaces/${name}`);

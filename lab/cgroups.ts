@@ -1,4 +1,4 @@
-/** The cgroups that the lab's pods live in, and the end of whoever lives there. */
+/** The cgroups of the lab's pods, and how to kill their processes. */
 import { existsSync, globSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { realClock, sleep } from "../src/runtime/clock.ts";

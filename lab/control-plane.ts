@@ -57,7 +57,7 @@ const apiServer: Component = {
       `--kubelet-client-certificate=${secret("kubelet-client.crt")}`,
       `--kubelet-client-key=${secret("kubelet-client.key")}`,
       "--kubelet-preferred-address-types=InternalIP",
-      // Groups that another server has are asked of that one: here is who we are there, and that we speak for others.
+      // Requests of aggregated API groups are forwarded: this is the client certificate of the proxy, which forwards users.
       `--proxy-client-cert-file=${secret("front-proxy.crt")}`,
       `--proxy-client-key-file=${secret("front-proxy.key")}`,
       `--requestheader-client-ca-file=${secret("front-proxy-ca.crt")}`,

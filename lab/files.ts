@@ -14,7 +14,7 @@ export function readIfThere(path: string): string | undefined {
   }
 }
 
-/** Only root may read: half of these files are keys, and nobody needs the other half. */
+/** Only root may read: half of these files are keys, and only root needs the other half. */
 export function write(path: string, content: string | object): void {
   const text = typeof content === "string" ? content : `${JSON.stringify(content, null, 2)}\n`;
   if (readIfThere(path) === text) return;

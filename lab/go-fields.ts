@@ -6,7 +6,7 @@ import { moduleFolder } from "./go.ts";
 export interface GoFields {
   /** Written even where they hold nothing. */
   readonly "x-go-always"?: readonly string[];
-  /** Left out where they hold nothing: an empty text, 0, false, an empty list. The others can tell nothing from empty. */
+  /** Omitted if empty: "", 0, false, an empty list. Other fields distinguish unset from empty. */
   readonly "x-go-omits-empty"?: readonly string[];
 }
 

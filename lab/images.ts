@@ -10,14 +10,14 @@ import { needProgram } from "./machine.ts";
 import type { ProgramName } from "./programs.ts";
 import { say } from "./say.ts";
 
-/** A name that can never resolve: an image that was not imported fails at once instead of being asked for outside. */
+/** A name that can never resolve: an image that was not imported fails at once instead of being pulled from outside. */
 const registry = "lab.invalid";
 
 /** Holds a pod's namespaces open while its containers come and go. */
 export const pauseImage = `${registry}/pause:1`;
 /** Serves a page on port 8080; /cgi-bin/pod answers with the pod's name. */
 export const webImage = `${registry}/web:1`;
-/** Does nothing until it is told to stop; for `exec`. */
+/** Does nothing until SIGTERM; for `exec`. */
 export const shellImage = `${registry}/shell:1`;
 /** Prints a numbered line every INTERVAL_S seconds (1 if not set). */
 export const logsImage = `${registry}/logs:1`;
@@ -29,7 +29,7 @@ export function programImage(name: ProgramName): string {
   return `${registry}/${name}:${basename(dirname(binaryOf(name)))}`;
 }
 
-/** The first process of a container gets no signal it has not asked for: without a trap each end would take the full grace. */
+/** PID 1 of a container gets only signals that it handles: without a trap each stop takes the full grace period. */
 const serve = "trap 'exit 0' TERM INT; httpd -f -p 8080 -h /www & wait $!";
 const waitForever = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done";
 const printLines = `trap 'exit 0' TERM INT; n=0
@@ -42,7 +42,7 @@ const page: readonly Entry[] = [
   { path: "www/cgi-bin/pod", mode: 0o755, content: "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\nhostname\n" },
 ];
 
-/** Gives containerd every image that it lacks or has with other content; tells the names of all and of those. */
+/** Imports every image that containerd lacks or has with other content; returns the names of all and of the imported ones. */
 export function importImages(): { all: string[]; imported: string[] } {
   const images = labImages();
   const imported = images.filter(importImage);

@@ -120,7 +120,7 @@ async function ensure(component: Component): Promise<void> {
   say(`${component.name} is ready (${((realClock.monotonicMs() - startedMs) / 1000).toFixed(1)} s)`);
 }
 
-/** What to tell about something that does not become ready, and whether it makes sense to wait on. */
+/** The message about a component that does not become ready, and whether to wait on. */
 interface Evidence {
   ended?(): boolean;
   tail(): string | Promise<string>;

@@ -16,11 +16,11 @@ export async function alone<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Until what it returns is called, whoever takes a turn of that name waits. */
+/** A lock between processes: others with that name wait until the returned function is called. */
 export async function takeTurn(name: string, onWait: () => void = () => undefined): Promise<() => void> {
   const server = createServer();
-  for (let told = false; !(await listens(server, name)); told = true) {
-    if (!told) onWait();
+  for (let reported = false; !(await listens(server, name)); reported = true) {
+    if (!reported) onWait();
     await sleep(realClock, lookAgainMs);
   }
   return () => void server.close();

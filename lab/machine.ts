@@ -59,7 +59,7 @@ export function obstacles(allIsBuilt: boolean): string[] {
   return found;
 }
 
-/** From 1.21 on, Go fetches by itself the version that go.mod asks for. */
+/** From 1.21 on, Go fetches by itself the version that go.mod requires. */
 function goCanBuild(): boolean {
   const go = findProgram("go");
   if (!go) return false;

@@ -45,7 +45,7 @@ function removePacketRules(): void {
 /** Those of the lab's own, whose names begin alike, and kube-proxy's. */
 export function packetTables(): string[] {
   const nft = findProgram("nft");
-  // Without it nobody has written any.
+  // Without it no rules were written.
   if (!nft) return [];
   const ours = [`table ip ${fence}`, "table ip kube-proxy", "table ip6 kube-proxy"];
   const tables = execFileSync(nft, ["list", "tables"], { encoding: "utf8" }).split("\n");

@@ -15,7 +15,7 @@ export type Definitions = Readonly<Record<string, Json>>;
 
 export const recording = join(import.meta.dirname, "../src/box/cluster/api-server/schema/openapi.json");
 
-/** `get` asks an API server for what is at a path. */
+/** `get` reads a path of an API server. */
 export async function readDefinitions(get: (path: string) => Promise<string>): Promise<Definitions> {
   const wanted = Object.values(kinds).filter((kind) => !isForeign(kind));
   const paths = wanted.map(({ group, version }) => (group === "" ? `api/${version}` : `apis/${group}/${version}`));

@@ -1,6 +1,6 @@
 /**
  * An etcd and an API server of one's own: no root, no node, on a loopback address of its own, and gone with their owner. For tests
- * that restart, cut off or compact them, which nobody may do to the lab that all share.
+ * that restart, cut off or compact them, which the shared lab does not allow.
  */
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,8 +29,8 @@ export interface OwnControlPlane {
   /** The credentials of one who may do everything, and a kubeconfig of them. */
   readonly admin: { readonly token: string };
   readonly kubeconfig: string;
-  /** Of the user "stranger", who may do nothing that was not granted to him. */
-  readonly strangerKubeconfig: string;
+  /** Of the user "unprivileged", without any role. */
+  readonly unprivilegedKubeconfig: string;
   /** Signs client certificates that the API server believes. */
   readonly authority: TestCertificate;
   /** Signs service account tokens that the API server believes (RS256). */
@@ -45,7 +45,7 @@ export interface OwnControlPlane {
   restartApi(): Promise<void>;
   /** As a power cut does it. */
   killApi(): Promise<void>;
-  /** Makes etcd forget all but the present: whoever watched until now has missed something, and cannot be told what. */
+  /** Compacts etcd up to the present: watches from before lose changes and cannot resume. */
   compact(): Promise<void>;
   /** Keeps what etcd has now. What it resolves with puts that back, versions and all; both stop the server for a while. */
   backUp(): Promise<() => Promise<void>>;
@@ -88,7 +88,7 @@ export async function startControlPlane(owner: Owner, options: ControlPlaneOptio
     await run("etcd", { program: "kube", args }, () => answers(`${etcdUrl}/health`));
   }
 
-  /** While nobody writes there. */
+  /** Requires that no client writes. */
   async function copyState(from: string, to: string): Promise<void> {
     for (const name of ["kube-apiserver", "etcd"]) await processes.get(name)?.end("SIGKILL");
     rmSync(file(to), { recursive: true, force: true });
@@ -114,7 +114,7 @@ export async function startControlPlane(owner: Owner, options: ControlPlaneOptio
     apiUrl,
     admin: ownUsers.admin,
     kubeconfig: writeKubeconfig("admin.kubeconfig", ownUsers.admin),
-    strangerKubeconfig: writeKubeconfig("stranger.kubeconfig", ownUsers.stranger),
+    unprivilegedKubeconfig: writeKubeconfig("unprivileged.kubeconfig", ownUsers.unprivileged),
     authority,
     accountKeyPem,
     auditLog: file("audit.log"),
@@ -187,7 +187,7 @@ function apiArguments(file: (name: string) => string, etcdUrl: string, address: 
     "kube-apiserver",
     `--etcd-servers=${etcdUrl}`,
     `--bind-address=${address}`,
-    // Loopback is rejected here, and nobody comes this way.
+    // Loopback is rejected here, and no client uses this address.
     "--advertise-address=192.0.2.1",
     `--secure-port=${apiPort}`,
     "--service-cluster-ip-range=10.96.0.0/16",
@@ -196,7 +196,7 @@ function apiArguments(file: (name: string) => string, etcdUrl: string, address: 
     `--client-ca-file=${file("ca.crt")}`,
     `--token-auth-file=${file("tokens.csv")}`,
     "--authorization-mode=RBAC",
-    // Without controllers nobody makes the service account that a pod would have to wait for, or takes a new node's taint away.
+    // No controllers create the service account that a pod would wait for, or remove a new node's taint.
     "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
     `--service-account-issuer=${serviceAccountIssuer}`,
     `--service-account-signing-key-file=${file("service-account.key")}`,
@@ -234,10 +234,10 @@ function kwokArguments(config: string, kubeconfig: string): string[] {
 async function compact(etcdUrl: string): Promise<void> {
   const ask = async (path: string, body: object): Promise<{ header: { revision: string } }> => {
     const answer = await fetch(`${etcdUrl}${path}`, { method: "POST", body: JSON.stringify(body) });
-    if (!answer.ok) throw new Error(`etcd refused ${path}: ${answer.status} ${await answer.text()}`);
+    if (!answer.ok) throw new Error(`etcd rejected ${path}: ${answer.status} ${await answer.text()}`);
     return (await answer.json()) as { header: { revision: string } };
   };
-  // Keys that no server reads. Two, for whoever has seen all revisions but the last may still go on from there.
+  // Keys that no server reads. Two, since a watch that lacks only the last revision can still resume.
   const key = Buffer.from("forgotten").toString("base64");
   await ask("/v3/kv/put", { key });
   const { header } = await ask("/v3/kv/put", { key });

@@ -12,7 +12,7 @@ import type { Command } from "./processes.ts";
 export interface OwnProcess {
   /** Waits until `look` says so; throws with the end of its log when it died or took too long. */
   until(look: () => Promise<boolean>): Promise<void>;
-  /** Asks it to end, or does not ask, and waits until it is gone. */
+  /** Sends SIGTERM or SIGKILL, and waits for its exit. */
   end(signal: "SIGTERM" | "SIGKILL"): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export function startOwnProcess(name: string, { program, args }: Command, folder
   });
   closeSync(log);
   const closed = once(child, "close");
-  // Whoever waits for it to be ready is told; who has ended it need not be.
+  // Rejects for a caller that waits for it to be ready; after `stop` it is handled here.
   closed.catch(() => undefined);
   const ended = () => child.exitCode !== null || child.signalCode !== null;
 

@@ -7,8 +7,8 @@ import { write } from "./files.ts";
 /** Secrets of a server that only this machine can reach, and only for a minute. */
 export const ownUsers = {
   admin: { token: "admin-token" },
-  /** May do nothing that was not granted to him. */
-  stranger: { token: "stranger-token" },
+  /** Has no role unless a test grants one. */
+  unprivileged: { token: "unprivileged-token" },
 } as const;
 
 export const serviceAccountIssuer = "https://kubernetes.default.svc.cluster.local";
@@ -33,8 +33,8 @@ export function writeSecrets(folder: string): OwnSecrets {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const accountKeyPem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
   put("service-account.key", accountKeyPem);
-  const { admin, stranger } = ownUsers;
-  put("tokens.csv", `${admin.token},admin,admin,"system:masters"\n${stranger.token},stranger,stranger\n`);
+  const { admin, unprivileged } = ownUsers;
+  put("tokens.csv", `${admin.token},admin,admin,"system:masters"\n${unprivileged.token},unprivileged,unprivileged\n`);
   put("audit-policy.json", auditPolicy);
   return { authority, accountKeyPem };
 }

@@ -43,7 +43,7 @@ export const network = {
   apiPort: 6443,
   redisPort: 6379,
   kwokPort: 10247,
-  /** KWOK's pods have addresses of this range. Nobody answers there. */
+  /** KWOK's pods have addresses of this range. No server answers there. */
   fakePods: "10.97.0.1/16",
 } as const;
 

@@ -17,12 +17,12 @@ export interface Command {
 
 interface Recorded {
   readonly pid: number;
-  /** The kernel's start time of the process: a number that came round again belongs to somebody else. */
+  /** The kernel's start time of the process: a reused ID belongs to another process. */
   readonly started: string;
   readonly command: string;
 }
 
-/** etcd flushes and the kubelet says goodbye in well under this; after it nobody waits for manners. */
+/** etcd flushes and the kubelet says goodbye in well under this; afterwards they are killed. */
 const manners = 5_000;
 
 export function start(name: string, command: Command): void {
@@ -86,7 +86,7 @@ export async function end(pid: number): Promise<void> {
   await kill(pid, started);
 }
 
-/** Ends a process without asking it. */
+/** Kills a process. */
 export async function kill(pid: number, started = startTime(pid)): Promise<void> {
   while (started !== undefined && startTime(pid) === started) {
     signal(pid, "SIGKILL");

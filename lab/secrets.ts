@@ -24,7 +24,7 @@ export type Identity = keyof typeof identities;
 /** Who the API server is to the servers that it hands requests on to, and that believe whom it says they are of. */
 export const frontProxy = "front-proxy";
 
-/** Nobody keeps a lab for longer than a year. */
+/** No lab is kept for longer than a year. */
 const validDays = "365";
 
 export function secret(name: string): string {
@@ -43,7 +43,7 @@ export function tokenOf(identity: Identity): string {
 export function makeSecrets(): void {
   mkdirSync(places.secrets, { recursive: true, mode: 0o700 });
   makeAuthority("ca");
-  // Of its own: whoever had a certificate of it could call himself anybody.
+  // A CA of its own: its client certificates may impersonate any user.
   makeAuthority("front-proxy-ca");
   const names = ["DNS:localhost", "DNS:kubernetes", "DNS:kubernetes.default", "DNS:kubernetes.default.svc"];
   const addresses = ["127.0.0.1", network.node, network.apiService].map((address) => `IP:${address}`);

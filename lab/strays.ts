@@ -1,4 +1,4 @@
-/** Files that kubelet, containerd and CNI leave outside the lab's folder whatever they are told. */
+/** Files that kubelet, containerd and CNI leave outside the lab's folder whatever their settings. */
 import { existsSync, globSync, readdirSync, readlinkSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { readIfThere } from "./files.ts";
@@ -22,7 +22,7 @@ export function absentFolders(): string[] {
   return folders.filter((path) => !existsSync(path));
 }
 
-/** Removes what is known to be the lab's, and `absent` folders if nobody else uses them by now. */
+/** Removes what is known to be the lab's, and `absent` folders if they are not used otherwise by now. */
 export function removeStrays(absent: readonly string[]): void {
   if (absent.includes(kubeletSockets)) rmSync(join(kubeletSockets, "kubelet.sock"), { force: true });
   for (const file of [...logLinks(), ...networkResults(), ...shimAddresses()]) rmSync(file, { force: true });

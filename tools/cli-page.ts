@@ -8,8 +8,8 @@ This page is made from the program's own commands by \`npm run docs\`. \`akash-p
 that a command reads; [configuration.md](configuration.md) describes those.
 
 In a clone the program is \`bin/akash-provider\`. Commands that act on the running provider reach it through a socket in its data
-directory (\`--data-dir\`), so they need no key and no network. Exit codes: 0 done, 1 failed, 2 wrong usage or settings, or a "no" where the
-command asks a question.`;
+directory (\`--data-dir\`), so they need no key and no network. Exit codes: 0 done, 1 failed, 2 wrong usage or settings, or a negative
+result of a command that checks something.`;
 
 export async function cliPage(): Promise<string> {
   const { commands } = await programFor("");

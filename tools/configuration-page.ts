@@ -34,7 +34,7 @@ The programs are \`run\`, which is the provider, \`client\`, which are the comma
 are those that ask the running provider (\`orders\`, \`why\`, \`screen\`, \`pause\` …), the operators \`inventory\`, \`hostname\` and \`ip\`,
 and \`discovery\`, which looks at the hardware of a node.
 
-A setting that does not exist or makes no sense ends the program with exit code 2, and everything that is wrong is told
+A setting that does not exist or makes no sense ends the program with exit code 2, and everything that is wrong is reported
 at once, with its place and the nearest right name.`;
 
 function providerYaml(): string {
@@ -81,7 +81,7 @@ ${table(
   keys.map(({ key, flag, doc }) => [code(key), flag ? code(`--${flag}`) : "", doc]),
 )}
 
-Attributes have a key that begins with a letter and goes on with letters, digits or any of \`_ / . -\`, 128 characters at most,
+Attributes have a key that begins with one of A to Z or a to z and goes on with these, digits or any of \`_ / . -\`, 128 characters at most,
 each key once. Numbers are taken as they are written, digit by digit.`;
 }
 
@@ -135,7 +135,7 @@ ${table(
   dead.map(({ flag, why }) => [code(`--${flag}`), why]),
 )}
 
-Of these only one value makes sense, and any other is refused:
+Of these only one value makes sense, and any other is rejected:
 
 ${table(
   ["Flag", "Value", "Why"],

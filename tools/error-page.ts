@@ -6,7 +6,7 @@ const intro = `# Errors
 
 <!-- Made from src/runtime/catalogue/ by \`npm run docs\`. Change it there. -->
 
-Every error that the program tells a person or a client about has a code, which stays the same between versions. A log
+Every error that the program reports to an operator or a client has a code, which stays the same between versions. A log
 line shows code, message and advice. The HTTP gateway answers with the HTTP status, the gRPC services with the gRPC
 status. An error that ends the program gives it the exit code. Names in braces stand for what the error was about.
 `;
@@ -30,7 +30,7 @@ function exitCodeTable(): string {
     "",
     "| code | meaning |",
     "|---|---|",
-    "| 0 | The program was asked to stop, and did. |",
+    "| 0 | The program was stopped by a signal or the control socket. |",
     ...rows,
     "",
   ].join("\n");

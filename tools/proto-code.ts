@@ -59,7 +59,7 @@ export function protoCode(): string {
 }
 
 function parse(name: string, source: string): Parsed {
-  const refuse = (line: string) => new Error(`proto/${name}: this is not read: ${line}`);
+  const unreadable = (line: string) => new Error(`proto/${name}: this is not read: ${line}`);
   const parsed = { name, package: "", imports: [] as string[], messages: {}, enums: {}, services: {} };
   const stack: { kind: "message" | "enum" | "service"; name: string; into: string[] }[] = [];
   for (const line of source.split("\n").map((each) => each.replace(/\/\/.*/, "").trim())) {
@@ -76,7 +76,7 @@ function parse(name: string, source: string): Parsed {
     else if (/^package [\w.]+;$/.test(line)) parsed.package = line.slice("package ".length, -1);
     else if (/^import "[^"]+";$/.test(line)) parsed.imports.push(line.slice('import "'.length, -2));
     else if (inside && line.endsWith(";")) inside.into.push(line.slice(0, -1).replace(/^rpc /, ""));
-    else throw refuse(line);
+    else throw unreadable(line);
   }
   return parsed;
 }
@@ -143,5 +143,5 @@ function fileIdentifier(name: string): string {
 }
 
 function camel(name: string): string {
-  return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+  return name.replace(/_(\w)/g, (_, char: string) => char.toUpperCase());
 }

@@ -1,4 +1,4 @@
-/** Names for Services and pods, at the address that the kubelet tells every pod to ask. */
+/** Names for Services and pods, at the address that the kubelet writes into every pod's resolv.conf. */
 import { createHash } from "node:crypto";
 import { type Addon, account } from "../addon.ts";
 import { programImage } from "../images.ts";
@@ -9,7 +9,7 @@ const namespace = "kube-system";
 const config = "/etc/coredns";
 
 /**
- * Nothing is cached: a test must not wait for a name that was asked for before it was there. A name outside the cluster
+ * Nothing is cached: a test must not wait for a name that was queried before it existed. A name outside the cluster
  * does not exist, for there is no way out.
  */
 const corefile = `cluster.local:53 in-addr.arpa:53 ip6.arpa:53 {

@@ -18,7 +18,7 @@ interface PebbleOptions {
   /** What it issues is good for. */
   readonly validitySeconds?: number;
   /** How many good requests in a hundred it rejects once. */
-  readonly refusedNonces?: number;
+  readonly percentRejectedNonces?: number;
 }
 
 const [port, adminPort, httpPort, tlsPort] = [24_000, 25_000, 25_002, 25_001];
@@ -39,7 +39,7 @@ export interface OwnPebble {
 }
 
 export async function startPebble(owner: Owner, options: PebbleOptions = {}): Promise<OwnPebble> {
-  const { bindings, validitySeconds = 90 * 86_400, refusedNonces = 0 } = options;
+  const { bindings, validitySeconds = 90 * 86_400, percentRejectedNonces = 0 } = options;
   const folder = mkdtempSync(join(tmpdir(), "akash-provider-pebble-"));
   const file = (name: string) => join(folder, name);
   const address = ownAddress();
@@ -59,7 +59,11 @@ export async function startPebble(owner: Owner, options: PebbleOptions = {}): Pr
   let running: ReturnType<typeof startOwnProcess> | undefined;
 
   async function start(): Promise<void> {
-    const environment = ["PEBBLE_VA_NOSLEEP=1", `PEBBLE_WFE_NONCEREJECT=${refusedNonces}`, "PEBBLE_AUTHZREUSE=0"];
+    const environment = [
+      "PEBBLE_VA_NOSLEEP=1",
+      `PEBBLE_WFE_NONCEREJECT=${percentRejectedNonces}`,
+      "PEBBLE_AUTHZREUSE=0",
+    ];
     const args = ["-config", file("pebble.json"), "-dnsserver", `127.0.0.1:${names.port}`];
     const command = { program: needProgram("env"), args: [...environment, binaryOf("pebble"), ...args] };
     running = startOwnProcess("pebble", command, folder);
@@ -79,7 +83,7 @@ export async function startPebble(owner: Owner, options: PebbleOptions = {}): Pr
   };
 }
 
-/** Says of every name that it is at this address, and has nothing else to say. Pebble asks over TCP, where a length comes first. */
+/** Answers every A query with this address, and other queries with no records. Pebble queries over TCP, with a length prefix. */
 async function startNameServer(address: string): Promise<{ readonly port: number; close(): void }> {
   const server = createServer((socket) => {
     let bytes = Buffer.alloc(0);
@@ -99,13 +103,13 @@ async function startNameServer(address: string): Promise<{ readonly port: number
   return { port: (server.address() as AddressInfo).port, close: () => void server.close() };
 }
 
-function answerTo(asked: Buffer, address: string): Buffer {
+function answerTo(query: Buffer, address: string): Buffer {
   // The question is a name, which ends with a zero, and its type and class.
-  const end = asked.indexOf(0, 12) + 5;
-  const isAddress = asked.readUInt16BE(end - 4) === 1;
+  const end = query.indexOf(0, 12) + 5;
+  const isAddress = query.readUInt16BE(end - 4) === 1;
   const header = Buffer.from([0, 0, 0x81, 0x80, 0, 1, 0, isAddress ? 1 : 0, 0, 0, 0, 0]);
-  asked.copy(header, 0, 0, 2);
+  query.copy(header, 0, 0, 2);
   // The name of the question, an address, of the Internet, for a minute, of four bytes.
   const answer = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, ...address.split(".").map(Number)]);
-  return Buffer.concat([header, asked.subarray(12, end), ...(isAddress ? [answer] : [])]);
+  return Buffer.concat([header, query.subarray(12, end), ...(isAddress ? [answer] : [])]);
 }

@@ -91,7 +91,7 @@ test("a container that has not started has no log yet, and the answer says what 
   const pod = stage.pod("a") as Pod;
   assert.throws(
     () => stage.cluster.runtime.logs(pod, "web", current),
-    /^Refused: container "web" in pod "a" is waiting to start: ImagePullBackOff$/,
+    /^StatusError: container "web" in pod "a" is waiting to start: ImagePullBackOff$/,
   );
 });
 

@@ -1,14 +1,14 @@
 /** Blocks of many megabytes, from a node in another process: what is measured here is ours alone. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import type { Told } from "../../bench/event-node.ts";
-import { startChild, told } from "../../bench/processes.ts";
+import type { Report } from "../../bench/event-node.ts";
+import { nextMessage, startChild } from "../../bench/processes.ts";
 import { follow, openPool } from "../support/event-chain.ts";
 import { eventually } from "../support/eventually.ts";
 
 async function startLargeNode(t: TestContext, blocks: number, eventsPerBlock: number): Promise<string> {
   const node = startChild(t, "event-node.ts", `${blocks}`, `${eventsPerBlock}`);
-  return (await told<Told, "ready">(node, "ready")).rpcUrl;
+  return (await nextMessage<Report, "ready">(node, "ready")).rpcUrl;
 }
 
 /** What this thread worked in all, and at most between two turns of the event loop; what other programs take does not count. */

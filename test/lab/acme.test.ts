@@ -55,7 +55,7 @@ for (const [kind, ports] of [
   ["tls-alpn-01", ({ tlsPort }: OwnPebble) => ({ tlsPort })],
 ] as const) {
   test(`a certificate is issued by ${kind}, and the next start shows the same one`, { skip }, async (t) => {
-    const pebble = await startPebble(t, { refusedNonces: 20 });
+    const pebble = await startPebble(t, { percentRejectedNonces: 20 });
     const options = optionsOf(pebble, temporaryFolder(t), ports(pebble));
     const first = start(t, options);
     const { certificate } = await eventually("a certificate", () => {
@@ -72,31 +72,31 @@ for (const [kind, ports] of [
   });
 }
 
-test("where the authority wants accounts to be bound, one without a binding is told so, and one with it has a certificate", {
+test("with required external account binding, an account without one gets an error and one with it a certificate", {
   skip,
 }, async (t) => {
   const hmacKey = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W";
   const pebble = await startPebble(t, { bindings: { "kid-1": hmacKey } });
   const options = optionsOf(pebble, temporaryFolder(t), { httpPort: pebble.httpPort });
   const unbound = start(t, options);
-  const trouble = await eventually("a refusal", () => unbound.issuer.error);
-  assert.match(trouble, /refused at .*: externalAccountRequired: /);
+  const error = await eventually("a rejection", () => unbound.issuer.error);
+  assert.match(error, / at .*: externalAccountRequired: /);
   await unbound.stop();
   const wrong = start(t, { ...options, dir: temporaryFolder(t), binding: { kid: "kid-1", hmacKey: "d3Jvbmc" } });
-  assert.match(await eventually("a refusal", () => wrong.issuer.error), /refused at .*unauthorized|malformed/);
+  assert.match(await eventually("a rejection", () => wrong.issuer.error), / at .*unauthorized|malformed/);
   await wrong.stop();
   const bound = start(t, { ...options, dir: temporaryFolder(t), binding: { kid: "kid-1", hmacKey } });
   await eventually("a certificate", () => bound.issuer.current);
 });
 
-test("what the authority did not find is told in its words with the port to look at, and the order is over", {
+test("a failed challenge is reported in the authority's words with the port to check, and ends the order", {
   skip,
 }, async (t) => {
   const pebble = await startPebble(t);
   const dir = temporaryFolder(t);
   const { issuer } = start(t, optionsOf(pebble, dir, { httpPort: pebble.tlsPort }));
-  const trouble = await eventually("a failure", () => issuer.error);
-  assert.match(trouble, /did not find our answer to http-01 at provider.example.com, port \d+: .*connection refused/);
+  const error = await eventually("a failure", () => issuer.error);
+  assert.match(error, /did not find our answer to http-01 at provider.example.com, port \d+: .*connection refused/);
   assert.throws(() => readFileSync(join(dir, "orders", `${host}.json`)), { code: "ENOENT" });
   assert.deepEqual(issuer.counts, { issued: 0, failed: 1 });
 });
@@ -120,7 +120,7 @@ test("cut short after the authority has issued, the next start fetches that cert
   await cut.stop();
   const order = JSON.parse(readFileSync(join(dir, "orders", `${host}.json`), "utf8")) as { key: string; url: string };
   assert.match(order.url, /^https:/);
-  // Nobody can prove the name any more: only an order that was fulfilled before can still give a certificate.
+  // New challenges fail from here on: only an order that is ready already can give a certificate.
   writeFileSync(join(dir, "orders", `${host}.attempts.json`), "{}");
   const { issuer } = start(t, { ...options, httpPort: 0 });
   const { certificate } = await eventually("the certificate", () => issuer.current);
@@ -161,7 +161,7 @@ test("the gateway shows it for the public name, and the renewed one from the nex
   own.destroy();
 });
 
-test("the program has one issued by its settings alone, and is killed and started again without asking for another", {
+test("the program obtains a certificate by its settings alone, and orders no other after a kill and restart", {
   skip,
 }, async (t) => {
   const pebble = await startPebble(t);

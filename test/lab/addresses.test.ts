@@ -1,6 +1,6 @@
 /**
  * Leased addresses on a real API server: the IP operator as its service account, with the roles of deploy/, and MetalLB's
- * controller played. Where an address leads is kube-proxy's doing, and asked from outside of the cluster.
+ * controller played. Where an address leads is decided by kube-proxy, and tested from outside of the cluster.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -177,13 +177,15 @@ describe("leased addresses in the lab", { skip: labIsMissing }, () => {
     await answers(first, "ann");
   });
 
-  it("tells a tenant for whom the pool has none, and has one for him when it grows", async () => {
+  it("reports an exhausted pool to the tenant, and assigns an address when the pool grows", async () => {
     await declare(ben);
     await says(/^PoolExhausted: no IP addresses available in pool/);
     assert.equal(operator.usage.free, 0n);
     assert.equal((await shown()).length, 3);
     await metalLb.setPool("default", `${first}-${second}`);
-    await eventually("his address", async () => (await shown()).includes(`blue TCP 80 → web:8080 of ben at ${second}`));
+    await eventually("the tenant's address", async () =>
+      (await shown()).includes(`blue TCP 80 → web:8080 of ben at ${second}`),
+    );
     await answers(second, "ben");
     assert.deepEqual([operator.usage.total, operator.usage.inUse], [2n, 2n]);
   });
@@ -236,7 +238,7 @@ describe("leased addresses in the lab", { skip: labIsMissing }, () => {
     await declare(annToo, { externalPort: 81 });
     await becomes(`blue TCP 80 → web:8080 of ann at ${first}`, `blue TCP 81 → web:8080 of annToo at ${first}`);
     await declare(ben);
-    await eventually("his address", async () => (await shown()).length === 3);
+    await eventually("the tenant's address", async () => (await shown()).length === 3);
     await answers(`${first}:81`, "annToo");
     await answers(second, "ben");
     const names = async (kind: typeof kinds.ipAddressPool) =>

@@ -1,4 +1,4 @@
-/** What a pod hears that calls somebody: the network of the lab, felt by real packets. */
+/** Connections from pods of the lab, by real packets. */
 import { text } from "node:stream/consumers";
 import type { Kube } from "../../src/kube/kube.ts";
 import { eventually } from "../support/eventually.ts";
@@ -7,14 +7,14 @@ import type { PodAt } from "./pods.ts";
 /** A policy holds a few milliseconds after it was written; a try that must fail takes a second. */
 export const holdsWithinMs = 60_000;
 
-/** Whether the other side answered, some machine on the way said no, or nobody said anything. */
-export type Echo = "answer" | "refusal" | "silence";
+/** Answered, refused by the other side or a machine on the way, or dropped. */
+export type Echo = "answer" | "refused" | "silence";
 
 interface Calls {
   call(caller: PodAt, where: string): Promise<Echo>;
-  /** It may take a moment until it is so. */
+  /** Waits until a call has this result. */
   becomes(caller: PodAt, where: string, echo: Echo): Promise<void>;
-  /** What a name server tells of the API server. */
+  /** The name server's answer for the API server's name. */
   lookUp(caller: PodAt): Promise<string>;
   /** What a command in the pod's container prints. */
   output(at: PodAt, command: readonly string[]): Promise<string>;
@@ -45,9 +45,9 @@ export function wget(where: string, withinS = 1): string {
 
 /** Also one that is no page is an answer: the call came through. */
 export function heard(words: string): Echo {
-  // Told to end, by a signal.
+  // Ended by SIGTERM.
   if (/ended with 143/.test(words)) return "silence";
   if (/hello from the lab|server returned error|error getting response/.test(words)) return "answer";
-  if (/can't connect/.test(words)) return "refusal";
+  if (/can't connect/.test(words)) return "refused";
   throw new Error(`wget said ${words}`);
 }

@@ -57,7 +57,7 @@ export interface PodOptions {
   readonly resources?: { readonly limits: Readonly<Record<string, string>> };
   /** Where each claim of the pod's namespace is mounted. */
   readonly claims?: Readonly<Record<string, string>>;
-  /** Put there without asking the scheduler. */
+  /** Assigned directly, without the scheduler. */
   readonly nodeName?: string;
 }
 
@@ -150,12 +150,12 @@ export async function takeNode(): Promise<() => void> {
   };
 }
 
-/** For who runs a hostname operator: it takes every route of a lease for its own, and sweeps what it was told nothing of. */
+/** For tests that run a hostname operator: it deletes every route of a lease that it does not know. */
 export function takeRoutes(): Promise<() => void> {
   return takeTurn("lab-routes");
 }
 
-/** For who brings MetalLB into the cluster, and takes it away. */
+/** For tests that install MetalLB and remove it. */
 export function takeMetalLb(): Promise<() => void> {
   return takeTurn("lab-metallb");
 }

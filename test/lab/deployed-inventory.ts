@@ -24,14 +24,14 @@ interface Amounts {
 }
 
 /** What we read of /v1/inventory. */
-export interface ToldInventory {
-  readonly nodes: readonly ToldNode[];
-  readonly not_offered: readonly (ToldNode & { readonly reasons: readonly string[] })[];
+export interface InventoryAnswer {
+  readonly nodes: readonly NodeAnswer[];
+  readonly not_offered: readonly (NodeAnswer & { readonly reasons: readonly string[] })[];
   readonly storage: readonly { readonly class: string; readonly quantity: Amounts }[];
   readonly conditions: readonly { readonly type: string; readonly message: string }[];
 }
 
-export interface ToldNode {
+export interface NodeAnswer {
   readonly name: string;
   readonly resources: {
     readonly cpu: { readonly info: readonly { vendor: string; model: string; vcores: number }[] | null };
@@ -48,9 +48,9 @@ export interface DeployedInventory {
   /** Where its Service listens. */
   readonly restUrl: string;
   readonly grpcUrl: string;
-  inventory(): Promise<ToldInventory>;
+  inventory(): Promise<InventoryAnswer>;
   /** The node of the lab, if it is offered. */
-  node(): Promise<ToldNode | undefined>;
+  node(): Promise<NodeAnswer | undefined>;
 }
 
 /** Resolves when it is ready. Nothing of it is left afterwards, but for what it wrote on nodes. */
@@ -69,7 +69,7 @@ export async function deployInventory(owner: Owner, env: Readonly<Record<string,
     async () => (await fetch(`${restUrl}/ready`)).status === 200,
     podStartsWithinMs,
   );
-  const inventory = async () => (await (await fetch(`${restUrl}/v1/inventory`)).json()) as ToldInventory;
+  const inventory = async () => (await (await fetch(`${restUrl}/v1/inventory`)).json()) as InventoryAnswer;
   return {
     restUrl,
     grpcUrl: `http://${service.spec.clusterIP}:8081`,

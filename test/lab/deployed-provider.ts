@@ -116,7 +116,7 @@ export async function checkDeployedProvider(t: Owner): Promise<void> {
   assert.deepEqual((await auditedSince(taken, user)).filter(isChange), [], "it is taken over as it is");
   assert.deepEqual(await podsOf(lease, "web"), [web]);
   const { status } = await read<{ status: { podIP: string } }>(`/api/v1/namespaces/${namespace}/pods/${pod}`);
-  const asked = [
+  const command = [
     "lease-status",
     "--dseq",
     "1",
@@ -125,8 +125,8 @@ export async function checkDeployedProvider(t: Owner): Promise<void> {
     "--provider-url",
     `https://${status.podIP}:8443`,
   ];
-  const told = await eventually("its gateway", () => give("tenant", ...asked));
-  assert.match(told.said, /"ready_replicas": ?1/, "its tenant sees over TLS, with a token, what a real kubelet runs");
+  const result = await eventually("its gateway", () => give("tenant", ...command));
+  assert.match(result.said, /"ready_replicas": ?1/, "its tenant sees over TLS, with a token, what a real kubelet runs");
   await give("tenant", "tenant", "close", "--dseq", "1");
   const admin = openKube(t, places.kubeconfig, { fieldManager: "observer" });
   await eventually("nothing to be left", async () => (await leftOf(admin, lease)).length === 0, podStartsWithinMs);

@@ -1,4 +1,4 @@
-/** A lease that runs on the lab and is told to operators: its objects as the provider makes them, by the hand of the test. */
+/** A lease in the lab for operators: its objects as the provider creates them, created by the test. */
 
 import { randomBytes } from "node:crypto";
 import { webImage } from "../../lab/images.ts";
@@ -29,7 +29,7 @@ export function leaseOf(owner: Address, provider: Address): LeaseId {
 
 /**
  * `/` is a page with the name that it is given; a body may be sent to `/cgi-bin/eat`; `/cgi-bin/slow` begins to answer after
- * six seconds, `/cgi-bin/stream` ends once `/cgi-bin/go` was asked for, and `/cgi-bin/empty` says nothing, not even that.
+ * six seconds, `/cgi-bin/stream` ends after a request of `/cgi-bin/go`, and `/cgi-bin/empty` has an empty body.
  */
 function serve(name: string): string {
   const script = (path: string, does: string) =>
@@ -74,7 +74,7 @@ const settings: ObjectSettings = {
   policies: { enabled: true, admitted: [{ namespace: "traefik" }], facts: { ranges: [], apiServer: [] } },
 };
 
-/** Resolves when its pod answers. Its namespace goes with the owner; nobody waits for the end of that. */
+/** Resolves when its pod answers. Its namespace is deleted with the owner, without waiting. */
 export async function exposeLease(
   owner: Owner,
   kube: Kube,

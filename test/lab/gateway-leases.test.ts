@@ -15,14 +15,14 @@ import { machine, prepareKube } from "../support/stages/lease-stage.ts";
 import { openKube } from "./open-kube.ts";
 
 /** Of a control plane that starts on a busy machine. */
-const patienceMs = 120_000;
+const readyWithinMs = 120_000;
 
 interface Status {
   readonly services: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly forwarded_ports: Readonly<Record<string, readonly { readonly externalPort: number }[]>> | null;
 }
 
-test("on a real server a tenant sees ready replicas and a port of the nodes; with the server away he is told so, and then sees them again", {
+test("on a real server a tenant sees ready replicas and node ports, gets 503 while the API server is down, and sees them again afterwards", {
   skip: controlPlaneMissing(["kube", "kwok"]),
 }, async (t) => {
   const plane = await startControlPlane(t, { controllers: true, scheduler: true, kwok: true });
@@ -39,35 +39,35 @@ test("on a real server a tenant sees ready replicas and a port of the nodes; wit
       ),
   });
   const { tenant } = stage;
-  const asked = (method: string, path: string, body?: string) =>
+  const request = (method: string, path: string, body?: string) =>
     ask(stage, { method, path, authorization: tenant.bearer(), ...(body !== undefined && { body }) });
-  const leaseStatus = () => asked("GET", "/lease/7/1/1/status");
+  const leaseStatus = () => request("GET", "/lease/7/1/1/status");
   // The store's volume would need a driver, which is not here: it waits for one.
   const sdl = shop();
   await tenant.lease(7n, sdl);
-  assert.equal((await asked("PUT", "/deployment/7/manifest", JSON.stringify(sdl.manifest))).status, 200);
+  assert.equal((await request("PUT", "/deployment/7/manifest", JSON.stringify(sdl.manifest))).status, 200);
   const isReady = async () => {
     const { status: code, body } = await leaseStatus();
     const seen = code === 200 ? (JSON.parse(body) as Status) : undefined;
     const isThere = seen?.services["store"]?.["replicas"] === 1 && seen.forwarded_ports?.["page"] !== undefined;
     return isThere && seen.services["page"]?.["ready_replicas"] === 1 ? seen : undefined;
   };
-  const { services, forwarded_ports: ports } = await eventually("a page that is ready", isReady, patienceMs);
+  const { services, forwarded_ports: ports } = await eventually("a page that is ready", isReady, readyWithinMs);
   const { uris: _, ...page } = services["page"] ?? {};
   assert.deepEqual(page, {
     ...{ name: "page", available: 1, total: 1, observed_generation: 1, replicas: 1 },
     ...{ updated_replicas: 1, ready_replicas: 1, available_replicas: 1 },
   });
-  // Made, and not ready: so the network tells it of a stateful set.
+  // Created but not ready, as the Go provider reports a stateful set.
   assert.deepEqual([services["store"]?.["available"], services["store"]?.["ready_replicas"]], [1, 0]);
   for (const { externalPort } of ports?.["page"] ?? []) assert.ok(externalPort >= 30_000, `${externalPort}`);
   assert.equal(ports?.["page"]?.length, 3);
 
   await plane.killApi();
-  await eventually("503", async () => (await leaseStatus()).status === 503, patienceMs);
+  await eventually("503", async () => (await leaseStatus()).status === 503, readyWithinMs);
   const { body } = await leaseStatus();
   assert.match(body, /^what our leases have in the cluster is not known right now: .+\n$/);
-  assert.equal((await asked("GET", "/lease/7/1/1/service/page/status")).status, 503);
+  assert.equal((await request("GET", "/lease/7/1/1/service/page/status")).status, 503);
   await plane.startApi();
-  await eventually("a page again", isReady, patienceMs);
+  await eventually("a page again", isReady, readyWithinMs);
 });

@@ -44,7 +44,7 @@ interface Called {
 
 const [lease, provider] = ["akash.provider.lease.v1.LeaseRPC", "akash.provider.v1.ProviderRPC"];
 
-test("a client in Go calls every method that reflection tells of, of a provider on a real cluster", {
+test("a client in Go calls every method that reflection lists, of a provider on a real cluster", {
   skip: labIsMissing,
 }, async (t) => {
   const program = await buildProgram("grpc-client");
@@ -124,7 +124,7 @@ test("a client in Go calls every method that reflection tells of, of a provider 
     assert.match(quote.message, /nothing to attest/);
   });
 
-  await t.test("what anybody may know", async () => {
+  await t.test("public methods", async () => {
     for (const [method, most] of [
       ["GetStatus", "0"],
       ["StreamStatus", "1"],
@@ -138,8 +138,8 @@ test("a client in Go calls every method that reflection tells of, of a provider 
     assert.deepEqual((await call("grpc.health.v1.Health/Watch", {}, "-most", "1")).answers, health.answers);
     assert.equal((await call("grpc.health.v1.Health/Check", { service: "none" })).code, "NotFound");
     for (const version of ["v1", "v1alpha"]) {
-      const asked = { fileContainingSymbol: `${provider}.GetStatus` };
-      const { answers } = await call(reflectionOf(version), asked);
+      const request = { fileContainingSymbol: `${provider}.GetStatus` };
+      const { answers } = await call(reflectionOf(version), request);
       assert.match(JSON.stringify(answers), /fileDescriptorProto/);
     }
   });
@@ -154,14 +154,14 @@ test("a client in Go calls every method that reflection tells of, of a provider 
   });
 
   await t.test("a client of @connectrpc/connect calls all of them too", async () => {
-    const told = await reflect(t, stage);
+    const reflected = await reflect(t, stage);
     const requests: Readonly<Record<string, object>> = {
       [`${lease}/SendManifest`]: { leaseId, manifest },
       ...Object.fromEntries(["BidScreening", "ValidateGroupSpec"].map((name) => [`${provider}/${name}`, bid])),
       ...Object.fromEntries(["v1", "v1alpha"].map((version) => [reflectionOf(version), { listServices: "*" }])),
     };
-    for (const service of told.services) {
-      const client = connectTo({ grpcPort: stage.grpcPort, authorization: tenant.bearer() }, told, service);
+    for (const service of reflected.services) {
+      const client = connectTo({ grpcPort: stage.grpcPort, authorization: tenant.bearer() }, reflected, service);
       for (const { name, methodKind } of client.methods) {
         const path = `${service}/${name}`;
         const request = { ...(service === lease && { leaseId }), ...requests[path] };
@@ -176,11 +176,11 @@ test("a client in Go calls every method that reflection tells of, of a provider 
     }
   });
 
-  await t.test("and that was all there is", async () => {
+  await t.test("no listed method is left", async () => {
     const lines = await run(`127.0.0.1:${stage.grpcPort}`, "list");
-    const told = lines.filter((line) => !line.startsWith("{"));
-    assert.ok(told.length >= 14, lines.join("\n"));
-    assert.deepEqual([...called].sort(), told.sort());
+    const listed = lines.filter((line) => !line.startsWith("{"));
+    assert.ok(listed.length >= 14, lines.join("\n"));
+    assert.deepEqual([...called].sort(), listed.sort());
   });
 });
 

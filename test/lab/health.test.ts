@@ -1,4 +1,4 @@
-/** What real kubelets, schedulers and controllers write about pods that do not work, and what a tenant is told of it. */
+/** Status that real kubelets, schedulers and controllers write about failing pods, and the problem that a tenant sees. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { shellImage } from "../../lab/images.ts";
@@ -17,8 +17,8 @@ const shell = (script: string, more: object = {}) => ({
 });
 const claims = (claimName: string) => ({ volumes: [{ name: "data", persistentVolumeClaim: { claimName } }] });
 
-/** Each with what it is told as, and in which words. */
-const sick: Readonly<Record<string, readonly [spec: object, reason: string, message: RegExp]>> = {
+/** Pod specs with the expected reason and message. */
+const failing: Readonly<Record<string, readonly [spec: object, reason: string, message: RegExp]>> = {
   crashing: [shell("exit 3"), "CrashLoop", /exit code 3/],
   ending: [shell("exit 0"), "CrashLoop", /exit code 0/],
   hungry: [
@@ -30,7 +30,7 @@ const sick: Readonly<Record<string, readonly [spec: object, reason: string, mess
   missing: [
     { containers: [container(small, { image: `${shellImage}-missing` })] },
     "ImageError",
-    // The lab's images are loaded, and nobody answers under the name of their registry.
+    // The lab's images are imported; their registry's name has no server.
     /shell:1-missing" cannot be pulled: its registry does not answer/,
   ],
   commandless: [
@@ -58,23 +58,23 @@ const sick: Readonly<Record<string, readonly [spec: object, reason: string, mess
   ],
 };
 
-test("every problem of a pod is told by its own reason", { skip: labIsMissing }, async (t) => {
+test("every problem of a pod has its own reason", { skip: labIsMissing }, async (t) => {
   const namespace = await temporaryNamespace(t);
   const kube = openKube(t, places.kubeconfig);
-  await Promise.all(Object.entries(sick).map(([name, [spec]]) => putPod(namespace, name, spec)));
-  for (const [name, [, reason, message]] of Object.entries(sick)) {
+  await Promise.all(Object.entries(failing).map(([name, [spec]]) => putPod(namespace, name, spec)));
+  for (const [name, [, reason, message]] of Object.entries(failing)) {
     const facts = () => kube.get(kinds.pod, { namespace, name }).then((pod) => pod && podFacts(pod));
-    let told = "";
+    let shown = "";
     await eventually(
       `${name} to be ${reason}`,
       async () => {
         const { problem } = (await facts()) ?? {};
-        told = `${problem?.reason}: ${problem?.message}`;
+        shown = `${problem?.reason}: ${problem?.message}`;
         return problem?.reason === reason && message.test(problem.message);
       },
       2 * podStartsWithinMs,
-    ).catch((thrown: unknown) => assert.fail(`${String(thrown)}; it is told as ${told}`));
-    assert.doesNotMatch(told, /\d+\/\d+ nodes|containerd|\/var\//);
+    ).catch((thrown: unknown) => assert.fail(`${String(thrown)}; it is shown as ${shown}`));
+    assert.doesNotMatch(shown, /\d+\/\d+ nodes|containerd|\/var\//);
   }
 });
 

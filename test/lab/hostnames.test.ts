@@ -1,5 +1,5 @@
 /**
- * Host names of tenants through a real Traefik, asked from outside of the cluster, with the hostname operator in this process, as its
+ * Host names of tenants through a real Traefik, requested from outside of the cluster, with the hostname operator in this process, as its
  * service account and with the roles of deploy/.
  */
 import assert from "node:assert/strict";
@@ -37,7 +37,7 @@ const domain = `${randomBytes(4).toString("hex")}.lab.invalid`;
 /** A thousand bytes, and four seconds to answer in, which a page takes on no busy machine either. */
 const httpOptions = "http_options: { max_body_size: 1000, read_timeout: 4000 }";
 const limited = `{ port: 8080, as: 80, ${httpOptions}, to: [{ global: true }] }`;
-/** As most tenants do: the network's tools fill in what nobody asked for. */
+/** As of most tenants: the network's tools fill in defaults. */
 const plain = "{ port: 8080, as: 80, to: [{ global: true }] }";
 const clock = realClock;
 
@@ -109,8 +109,8 @@ describe("host names through Traefik", { skip: labIsMissing }, () => {
 
   const becomes = (host: string, text: RegExp) =>
     eventually(`${host} to be ${text.source}`, () => {
-      const told = stateText(operator.states.get(host));
-      if (!text.test(told)) throw new Error(told);
+      const state = stateText(operator.states.get(host));
+      if (!text.test(state)) throw new Error(state);
       return true;
     });
   const answers = (host: string, page: string) =>
@@ -125,7 +125,7 @@ describe("host names through Traefik", { skip: labIsMissing }, () => {
     const lists = await Promise.all(of.map((kind) => admin.list(kind, { namespace: leaseNamespace(lease) })));
     return lists.flatMap((objects, at) => objects.map(() => of[at]?.kind ?? "")).sort();
   }
-  const told = ({ requests, lost, gapMs, bodies }: StreamCount) =>
+  const countText = ({ requests, lost, gapMs, bodies }: StreamCount) =>
     `${requests} requests, ${lost.length} of them lost, ${gapMs} ms without an answer; answered by ${bodies.join(", ")}`;
 
   /** Traefik needs some seconds until it has the time-out. */
@@ -136,17 +136,17 @@ describe("host names through Traefik", { skip: labIsMissing }, () => {
 
   const host = `web.${domain}`;
 
-  it("an Ingress leads a tenant's name to his workload, with his limits of size and time", async () => {
+  it("an Ingress routes a tenant's name to its workload, with the tenant's body size limit and time-out", async () => {
     await start(traefik);
     await declare(host, ann);
     await answers(host, "ann");
-    // That answers are held back for the limit of size.
+    // Responses are buffered because of the size limit.
     await becomes(host, /^served healthy: OptionNotHonoured$/);
     assert.deepEqual([await eats(host, 1_000), await eats(host, 1_001)], [200, 413]);
     await takesTooLong(host);
   });
 
-  it("answers of who has asked for no limit of size come as they are: piece by piece, or empty", async () => {
+  it("without a body size limit responses are not buffered: chunked ones arrive in chunks, empty ones empty", async () => {
     const name = `plain.${domain}`;
     await declare(name, ben);
     await answers(name, "ben");
@@ -173,7 +173,7 @@ describe("host names through Traefik", { skip: labIsMissing }, () => {
         await answers(host, page);
         await stream.more(100);
         const count = await stream.stop();
-        t.diagnostic(told(count));
+        t.diagnostic(countText(count));
         assert.deepEqual(count.lost, []);
       }
     });
@@ -188,11 +188,11 @@ describe("host names through Traefik", { skip: labIsMissing }, () => {
       await eventually("the Ingress to go", isAlone);
       await stream.more(100);
       const count = await stream.stop();
-      t.diagnostic(told(count));
+      t.diagnostic(countText(count));
       assert.deepEqual(count.lost, []);
     });
 
-    it("through the Gateway API the limit of size holds, and that of time is told to be none", async () => {
+    it("through the Gateway API the body size limit holds, and the time-out is reported as not honoured", async () => {
       await becomes(host, /^served healthy: OptionNotHonoured, OptionNotHonoured$/);
       assert.deepEqual([await eats(host, 1_000), await eats(host, 1_001)], [200, 413]);
       assert.equal((await ask(host, { path: "/cgi-bin/slow" })).status, 200);
@@ -220,7 +220,7 @@ describe("host names through Traefik", { skip: labIsMissing }, () => {
       await becomes(theirs, /^refused unknown: HostnameInUse$/);
       await declare(exact, ben);
       await becomes(exact, /^refused unknown: OwnerChanged$/);
-      // The time-outs of his own Service are nobody else's business.
+      // Time-outs of the tenant's own Service are not shown to other tenants.
       const made = (await routesOf(ben)).filter((each) => each !== serversTransport.kind);
       assert.deepEqual(made, []);
       await answers(theirs, "ann");

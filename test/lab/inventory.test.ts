@@ -35,11 +35,11 @@ import {
   discoveryNamespace,
   discoveryPod,
   namespace as home,
+  type InventoryAnswer,
+  type NodeAnswer,
   operatorPods,
   streamedUse,
   swapWithinMs,
-  type ToldInventory,
-  type ToldNode,
 } from "./deployed-inventory.ts";
 import { checkDeployedProvider } from "./deployed-provider.ts";
 import { allocatedIn } from "./described-node.ts";
@@ -63,7 +63,7 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
 
   before(async () => {
     endTurn = await takeNode();
-    // What whoever runs the storage says; the configuration says it too.
+    // Set by the storage administrator; the configuration has it too.
     await kubectl("label", "storageclass", ...classes, "akash.network=true", "--overwrite");
     operator = await deployInventory(owner, { AP_REDIS_URL: redisUrl });
     await eventually("the hardware", async () => (await operator.node())?.hardware_at, podStartsWithinMs);
@@ -81,7 +81,7 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
   });
 
   it("knows the hardware of its node as the node's own tools do", async () => {
-    const { resources, architecture, disks, interfaces } = (await operator.node()) as ToldNode;
+    const { resources, architecture, disks, interfaces } = (await operator.node()) as NodeAnswer;
     const { vcores, vendor, model } = lscpu();
     const cpus = vcores.map((count) => ({ vendor, model, vcores: count }));
     assert.deepEqual(
@@ -106,7 +106,7 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
 
   it("lets a provider in a pod bid on what its node can take, run what it won, and end it", checkDeployedProvider);
 
-  it("counts pods to the byte as kubectl describes them, and tells a stream of each change", async (t) => {
+  it("counts pods to the byte as kubectl describe does, and streams each change", async (t) => {
     const namespace = await temporaryNamespace(t);
     await create("/apis/node.k8s.io/v1/runtimeclasses", {
       metadata: { name: namespace },
@@ -119,7 +119,7 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
 
     const specs = oddPods(namespace);
     for (const [name, spec] of Object.entries(specs)) await putPod(namespace, name, spec);
-    /** A moment at which kubectl lists these pods of ours, and its sums are those that the stream told last. */
+    /** Waits until kubectl lists exactly these pods of ours, with the sums of the last streamed message. */
     const agree = (names: readonly string[]) =>
       eventually(
         `kubectl to list ${names.join(", ")} and the stream to agree`,
@@ -155,7 +155,7 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
     });
     await createPod(namespace, "user", { image: shellImage, claims: { data: "/data" } });
     const isOurs = ({ spec }: Volume) => spec.claimRef?.namespace === namespace;
-    /** A moment at which the operator tells what the volumes say. Tests beside this one make and remove some, too. */
+    /** Waits until the operator's sums match the volumes. Concurrent tests create and delete volumes, too. */
     const agree = (what: string, holds: (volumes: readonly Volume[]) => boolean) =>
       eventually(
         what,
@@ -163,10 +163,10 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
           const { items } = await read<{ items: Volume[] }>("/api/v1/persistentvolumes");
           if (!holds(items)) return false;
           const { nodes, storage } = await operator.inventory();
-          const told = storage.find((each) => each.class === storageClass)?.quantity;
-          assert.ok(told);
+          const quantity = storage.find((each) => each.class === storageClass)?.quantity;
+          assert.ok(quantity);
           assert.equal(
-            parseBytes(told.allocated),
+            parseBytes(quantity.allocated),
             sizeOf(items.filter(({ spec }) => spec.storageClassName === storageClass)),
           );
           // Folders of all classes and what pods ask for lie on the same disk, whose rest is offered in equal parts.
@@ -178,7 +178,7 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
           const whole = parseBytes(status.allocatable["ephemeral-storage"] ?? "");
           const part = (whole - parseBytes(disk.allocated) - sizeOf(items)) / BigInt(1 + classes.length);
           assert.equal(parseBytes(disk.allocatable) - parseBytes(disk.allocated), part);
-          assert.equal(parseBytes(told.allocatable) - parseBytes(told.allocated), part);
+          assert.equal(parseBytes(quantity.allocatable) - parseBytes(quantity.allocated), part);
           return true;
         },
         podStartsWithinMs,
@@ -191,13 +191,13 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
 
   it("shows a machine that is new", async () => {
     [fake = ""] = await fakeNodes(owner, 1);
-    const isThere = ({ nodes, not_offered }: ToldInventory) =>
+    const isThere = ({ nodes, not_offered }: InventoryAnswer) =>
       [...nodes, ...not_offered].some(({ name }) => name === fake);
     await eventually("the machine", async () => isThere(await operator.inventory()));
   });
 
   it("keeps the labels of the node true: puts back, corrects and removes its own, and leaves others'", async (t) => {
-    const card = "akash.network/capabilities.gpu.vendor.nvidia";
+    const gpuLabel = "akash.network/capabilities.gpu.vendor.nvidia";
     const theirs = "example.com/theirs";
     t.after(async () => void (await kubectl("label", "node", nodeName, ...without([theirs]))));
     const ours = labels.map((key) => [key, "true"]);
@@ -209,7 +209,7 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
       });
     await settle("the labels");
     const [node = "", oneClass = ""] = labels;
-    const edits = [`${node}-`, `${oneClass}=0`, `${card}=true`, `${theirs}=yes`];
+    const edits = [`${node}-`, `${oneClass}=0`, `${gpuLabel}=true`, `${theirs}=yes`];
     await kubectl("label", "node", nodeName, "--overwrite", ...edits);
     await settle("the labels to be as they were");
     assert.equal((await nodeLabels())[theirs], "yes");
@@ -229,21 +229,21 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
   it("replaces a discovery pod that is killed, and loses nothing of the hardware meanwhile", async (t) => {
     const kube = openKube(t, places.kubeconfig);
     const uidNow = async () => (await kube.get(kinds.pod, discoveryAt))?.metadata.uid;
-    const before = (await operator.node()) as ToldNode;
+    const before = (await operator.node()) as NodeAnswer;
     const killed = await uidNow();
     assert.ok(killed);
     await kube.delete(kinds.pod, discoveryAt, { graceSeconds: 0 });
-    const told: (ToldNode | undefined)[] = [];
+    const seenNodes: (NodeAnswer | undefined)[] = [];
     await eventually(
       "another one to answer",
       async () => {
-        told.push(await operator.node());
+        seenNodes.push(await operator.node());
         const uid = await uidNow();
-        return uid !== undefined && uid !== killed && told.at(-1)?.hardware_at !== before.hardware_at;
+        return uid !== undefined && uid !== killed && seenNodes.at(-1)?.hardware_at !== before.hardware_at;
       },
       podStartsWithinMs,
     );
-    for (const node of told) assert.deepEqual(hardwareOf(node), hardwareOf(before));
+    for (const node of seenNodes) assert.deepEqual(hardwareOf(node), hardwareOf(before));
   });
 
   it("is reached from outside the cluster through the API server", async (t) => {
@@ -258,7 +258,7 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
     assert.ok(Cluster.decode(answer).nodes.some(({ name }) => name === nodeName));
   });
 
-  it("leaves a copy of what it tells on Redis", async (t) => {
+  it("publishes its inventory on Redis", async (t) => {
     const client = await createClient({ url: redisUrl }).connect();
     t.after(() => client.close());
     const retained = async <T>(topic: string): Promise<T> =>
@@ -296,7 +296,7 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
     await eventually("its labels to go", () => hasLabels(false));
     await configure({ version: "v1", cluster_storage: "all of them" });
     await eventually(
-      "the fault to be told",
+      "the fault to be reported",
       async () => (await operator.inventory()).conditions.some(({ type }) => type === "ConfigurationUnusable"),
       swapWithinMs,
     );
@@ -316,23 +316,23 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
     assert.ok(kilobytes / 1_024 <= 60, `${kilobytes} kB`);
   });
 
-  it("answers pods of its own namespace and no others, and its discovery pods call nobody", async (t) => {
+  it("answers pods of its own namespace only, and its discovery pods have no egress", async (t) => {
     const namespace = await temporaryNamespace(t);
     const caller = { image: shellImage };
-    await Promise.all([runPod(namespace, "stranger", caller), runPod(home, "neighbour", caller)]);
+    await Promise.all([runPod(namespace, "outsider", caller), runPod(home, "neighbour", caller)]);
     t.after(async () => void (await kubectl("delete", "pod", "-n", home, "neighbour")));
     const call = (from: string, pod: string) =>
       execute(from, pod, "sh", "-c", `timeout 3 wget -O - ${operator.restUrl}/health 2>&1 || echo "ended with $?"`);
     await eventually("a neighbour's answer", async () => /"status": "ok"/.test(await call(home, "neighbour")));
-    assert.match(await call(namespace, "stranger"), /ended with/);
+    assert.match(await call(namespace, "outsider"), /ended with/);
     assert.match(await call(discoveryNamespace, discoveryPod), /ended with/);
   });
 
-  it("tells its conditions as Events, of the node to kubectl describe and all to kubectl get", async () => {
+  it("writes its conditions as Events, shown by kubectl describe node and kubectl get events", async () => {
     const ofFake = `involvedObject.name=${fake},reason=DiscoveryMissing`;
     const path = `/api/v1/namespaces/default/events?fieldSelector=${encodeURIComponent(ofFake)}`;
-    const isTold = async () => (await read<{ items: unknown[] }>(path)).items.length > 0;
-    await eventually("an Event of the node", isTold, 2 * podStartsWithinMs);
+    const isReported = async () => (await read<{ items: unknown[] }>(path)).items.length > 0;
+    await eventually("an Event of the node", isReported, 2 * podStartsWithinMs);
     assert.match(
       await kubectl("describe", "node", fake),
       /Warning +DiscoveryMissing .* akash\.network\/operator-inventory +its/,
@@ -360,24 +360,24 @@ describe("the inventory operator in the lab", { skip: labIsMissing }, () => {
     }
   });
 
-  it("is upgraded to discovery pods without privilege, and tells the same of the hardware all the while", async (t) => {
+  it("an upgrade to unprivileged discovery pods keeps reporting the same hardware", async (t) => {
     const kube = openKube(t, places.kubeconfig);
-    const before = (await operator.node()) as ToldNode;
+    const before = (await operator.node()) as NodeAnswer;
     await kubectl("set", "env", "-n", home, "deployment/operator-inventory", "AP_DISCOVERY_PRIVILEGED=false");
-    const told: (ToldNode | undefined)[] = [];
+    const seenNodes: (NodeAnswer | undefined)[] = [];
     await eventually(
       "an answer of a pod without privilege",
       async () => {
         const node = await operator.node();
-        told.push(node);
+        seenNodes.push(node);
         const { spec, status } = (await kube.get(kinds.pod, discoveryAt)) as unknown as RunningPod;
         const ready = status.conditions?.find(({ type, status }) => type === "Ready" && status === "True");
-        const isNobody = spec.containers[0]?.securityContext.runAsUser === 65_534;
-        return isNobody && ready && Date.parse(node?.hardware_at ?? "") >= Date.parse(ready.lastTransitionTime);
+        const isUnprivileged = spec.containers[0]?.securityContext.runAsUser === 65_534;
+        return isUnprivileged && ready && Date.parse(node?.hardware_at ?? "") >= Date.parse(ready.lastTransitionTime);
       },
       podStartsWithinMs,
     );
-    for (const node of told) assert.deepEqual(hardwareOf(node), hardwareOf(before));
+    for (const node of seenNodes) assert.deepEqual(hardwareOf(node), hardwareOf(before));
   });
 });
 
@@ -433,7 +433,7 @@ async function hasLabels(all: boolean): Promise<boolean> {
   return labels.every((key) => Object.hasOwn(present, key) === all);
 }
 
-function hardwareOf(node: ToldNode | undefined) {
+function hardwareOf(node: NodeAnswer | undefined) {
   const { resources, architecture, disks, interfaces } = node ?? {};
   return { architecture, disks, interfaces, cpus: resources?.cpu.info, memory: resources?.memory.info };
 }

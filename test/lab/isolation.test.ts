@@ -25,7 +25,7 @@ import { type PodAt, runPod } from "./pods.ts";
 const kube = openKube({ after }, places.kubeconfig);
 const { becomes, call, lookUp, output } = createCalls(kube);
 const host = `web-${randomBytes(4).toString("hex")}.lab.invalid`;
-/** Nobody has it, and the lab has no way there and says so. */
+/** An unused address without a route: the lab answers "unreachable". */
 const internet = "192.0.2.1";
 const mebi = 2 ** 20;
 
@@ -70,28 +70,28 @@ describe("a lease on the lab", { skip: labIsMissing }, async () => {
   });
   const outsider: PodAt = { namespace: await temporaryNamespace({ after }), name: "outsider" };
   await runPod(kube, outsider, { image: shellImage });
-  const [shell, stranger, reader] = await Promise.all([ours.at("shell"), theirs.at("shell"), ours.at("reader")]);
+  const [shell, otherTenant, reader] = await Promise.all([ours.at("shell"), theirs.at("shell"), ours.at("reader")]);
 
   const shellIp = await ours.ip("shell");
   const guardsLog = () => readFileSync(logFile("network-policy"), "utf8");
   // An earlier pod may have had the address.
   const before = guardsLog().length;
-  /** What keeps the policies of the lab has said that it was them who kept the shell from there. */
-  const isRefused = (where: string) => guardsLog().includes(`refused ${shellIp} → ${where} TCP`, before);
-  const wasRefused = (where: string) => eventually(`the refusal of ${where}`, () => isRefused(where));
+  /** Whether the lab's network policy log shows that a policy rejected the shell's connection. */
+  const isRejected = (where: string) => guardsLog().includes(`refused ${shellIp} → ${where} TCP`, before);
+  const wasRejected = (where: string) => eventually(`the rejection of ${where}`, () => isRejected(where));
 
   it("hears nothing of another: not by address, by Service, by name, nor through a public port of the node", async () => {
     const { clusterIP } = await ours.service("web");
     const name = `web.${ours.namespace}.svc.cluster.local`;
     for (const where of [`${await ours.ip("web")}:8080`, clusterIP, name]) {
       await becomes(shell, where, "answer");
-      assert.equal(await call(stranger, where), "silence", where);
+      assert.equal(await call(otherTenant, where), "silence", where);
       assert.equal(await call(outsider, where), "silence", where);
     }
     const { ports } = await ours.service("game-np");
     const nodePort = `${network.node}:${ports[0]?.["nodePort"]}`;
     await becomes(outsider, nodePort, "answer");
-    assert.equal(await call(stranger, nodePort), "silence");
+    assert.equal(await call(otherTenant, nodePort), "silence");
   });
 
   it("reaches all of itself, whatever it has exposed", async () => {
@@ -99,7 +99,7 @@ describe("a lease on the lab", { skip: labIsMissing }, async () => {
       await becomes(shell, where, "answer");
     }
     // Nothing listens there: the pod itself says so.
-    await becomes(shell, `${await ours.ip("web")}:1`, "refusal");
+    await becomes(shell, `${await ours.ip("web")}:1`, "refused");
   });
 
   it("is open to the world at its public ports and nowhere else", async () => {
@@ -139,27 +139,27 @@ describe("a lease on the lab", { skip: labIsMissing }, async () => {
   it("has no way to the metadata of a cloud", async () => {
     for (const address of ["169.254.169.254", "100.100.100.200", "168.63.129.16", "192.0.0.192"]) {
       assert.equal(await call(shell, address), "silence", address);
-      await wasRefused(`${address}:80`);
+      await wasRejected(`${address}:80`);
     }
   });
 
   it("reaches the internet, but for what the operator has closed", async () => {
-    await becomes(shell, internet, "refusal");
+    await becomes(shell, internet, "refused");
     const facts = { ...policies.facts, ranges: [`${internet}/32`] };
     await ours.setPolicies({ ...policies, facts });
     // Silence alone proves nothing here: the lab says only now and then that it has no way there.
-    await eventually("the policy", async () => (await call(shell, internet)) && isRefused(`${internet}:80`));
+    await eventually("the policy", async () => (await call(shell, internet)) && isRejected(`${internet}:80`));
     await ours.setPolicies(policies);
-    await becomes(shell, internet, "refusal");
+    await becomes(shell, internet, "refused");
   });
 
   it("finds names", async () => {
     await eventually("the name", async () => (await lookUp(shell)).includes(network.apiService));
-    // Of a name server on the node. Nobody has that address in the lab, and it says so; all else there is closed.
-    await becomes(shell, "169.254.20.10:53", "refusal");
+    // Of a name server on the node. The lab has none there and refuses the connection; all else there is closed.
+    await becomes(shell, "169.254.20.10:53", "refused");
     for (const closed of ["169.254.20.10:80", "169.254.169.254:53"]) {
       assert.equal(await call(shell, closed), "silence");
-      await wasRefused(closed);
+      await wasRejected(closed);
     }
   });
 
@@ -172,7 +172,7 @@ describe("a lease on the lab", { skip: labIsMissing }, async () => {
     assert.equal(await output(shell, ["sh", "-c", "ls /var/run/secrets 2>/dev/null || echo none"]), "none\n");
   });
 
-  it("asks the API server where it has the permission to, for what it was given and nothing else", async () => {
+  it("reaches the API server if its SDL has permissions, and may do only what they grant", async () => {
     await becomes(reader, `${network.apiService}:443`, "answer");
     assert.equal(await call(reader, `${network.node}:${network.redisPort}`), "silence");
     const mayI = async (verb: string, resource: string, namespace: string) => {
@@ -211,7 +211,7 @@ describe("a lease on the lab", { skip: labIsMissing }, async () => {
     assert.equal(await kernel("cpu.max", "cpu/cpu.cfs_quota_us"), 10_000);
   });
 
-  it("cannot be given a pod with the rights of the node, whoever asks for one", async () => {
+  it("pods with the rights of the node are rejected for any user", async () => {
     const container = { name: "main", image: shellImage };
     const pods = {
       privileged: { containers: [{ ...container, securityContext: { privileged: true } }] },

@@ -1,4 +1,4 @@
-/** What every Kubernetes does, asked of a real API server: the lab's, or one of our own where the lab is down. */
+/** The Kubernetes contract against a real API server: the lab's, or one of our own if the lab is down. */
 import { randomBytes } from "node:crypto";
 import { after } from "node:test";
 import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";
@@ -24,7 +24,7 @@ checkKubeContract({
     const connect = (fieldManager: string) => openKube(owner, kubeconfig, { fieldManager });
     const namespace = `contract-${randomBytes(4).toString("hex")}`;
     const made = await keeper.create(kinds.namespace, { metadata: { name: namespace } });
-    // Nobody waits for its end, which takes five seconds: another test has another one.
+    // Its deletion takes five seconds and is not awaited: another test has another one.
     owner.after(async () => void (await keeper.delete(kinds.namespace, { name: namespace }, pickUid(made))));
     return { kube: connect("akash-provider"), connect, namespace, pod };
   },

@@ -24,7 +24,7 @@ const blindMostMs = 60_000;
 /** Of its own: in others the server itself writes. */
 const namespace = "faults";
 const written: readonly Kind[] = [kinds.configMap, kinds.secret, kinds.lease, kinds.manifest];
-/** Two of each kind, with names of their own, so that nobody has to agree with anybody. */
+/** Two writers of each kind, with names of their own, so that they need no coordination. */
 const writersOfKind = 2;
 /** So many that a list takes several pages. */
 const namesOfWriter = 500;
@@ -92,7 +92,7 @@ async function restartWithoutPast(plane: OwnControlPlane): Promise<void> {
   await plane.startApi();
 }
 
-/** Writes as many changes as it is told to, and then waits to be told more. */
+/** Writes changes up to a share of the total at each call. */
 function startWriting(kube: Kube, random: Random) {
   let begun = 0;
 
@@ -117,7 +117,7 @@ function startWriting(kube: Kube, random: Random) {
 interface Writer {
   readonly kind: Kind;
   readonly number: number;
-  /** Names of what he made and did not delete. */
+  /** Names of objects that it created and did not delete. */
   readonly alive: Set<string>;
 }
 
@@ -164,7 +164,7 @@ async function cutSometime(wire: CuttableProxy, random: Random): Promise<void> {
   await sleep(realClock, random.int(1_500));
 }
 
-/** Does something over and over. Stopping tells how often it was done. */
+/** Repeats a step until stopped; `stop` returns how often it ran. */
 function startLoop(step: () => Promise<void>): { stop(): Promise<number> } {
   let times = 0;
   let stopped = false;

@@ -9,7 +9,7 @@ import { openKube } from "./open-kube.ts";
 
 const skip = { skip: labIsMissing };
 
-/** A pod that nobody schedules. */
+/** A pod without a scheduler. */
 function podOf(namespace: string, name: string, env: readonly object[]) {
   const containers = [{ name: "web", image: "web", env }];
   return { metadata: { namespace, name }, spec: { schedulerName: "nobody", containers } };
@@ -32,7 +32,7 @@ test("the largest pods come through a watch, and in a list that is larger than a
   await eventually("the list", () => listed.size === names.length + 1);
 });
 
-test("a rejection that repeats what it rejects, at any length, is told as what it is", skip, async (t) => {
+test("a rejection that repeats its input at any length keeps its error code", skip, async (t) => {
   const namespace = await temporaryNamespace(t);
   const kube = openKube(t, places.kubeconfig);
   const pod = podOf(namespace, "bad", [{ name: "é".repeat(60_000), value: "x" }]);

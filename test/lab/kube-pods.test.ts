@@ -71,7 +71,7 @@ describe("the client, in containers", { skip: labIsMissing }, async () => {
     assert.deepEqual(lines, ["one", "two"]);
   });
 
-  it("tells a command the size of its terminal, and tells it again", async () => {
+  it("sets the terminal size of a command, and resizes it", async () => {
     const command = ["sh", "-c", "while read word; do stty size; done"];
     const session = await kube.exec(box, { command, tty: true, stdin: true });
     let output = "";
@@ -101,13 +101,13 @@ describe("the client, in containers", { skip: labIsMissing }, async () => {
     assert.equal(sha256(await output), sha256(bytes));
   });
 
-  it("tells one who runs a command that is not there, or in a pod that is not there", async () => {
+  it("rejects a command that does not exist, and a pod that does not exist", async () => {
     const { exit } = await kube.exec(box, { command: ["nowhere"] });
     await assert.rejects(exit, { code: "AKP_KUBE_FAILED", message: /"nowhere": executable file not found/ });
-    const nobody = { namespace, name: "nobody" };
-    await assert.rejects(kube.exec(nobody, { command: ["true"] }), {
+    const missing = { namespace, name: "missing" };
+    await assert.rejects(kube.exec(missing, { command: ["true"] }), {
       code: "AKP_KUBE_NOT_FOUND",
-      message: /exec in pods nobody of /,
+      message: /exec in pods missing of /,
     });
   });
 

@@ -126,7 +126,7 @@ describe("a restart on a real API server", { skip }, () => {
       assert.deepEqual((await kube.get(kinds.deployment, at))?.["spec"], wished, what);
       assert.equal((await kube.get(kinds.deployment, at))?.metadata.labels?.["ours"], "1");
     }
-    // Something of somebody else beside ours is not our business.
+    // Objects of others beside ours are ignored.
     await edited(kinds.deployment, at, [{ op: "add", path: "/metadata/labels/theirs", value: "1" }]);
     assert.equal((await open().apply(kinds.deployment, labelled)).written, false);
 
@@ -153,7 +153,7 @@ async function checkUnchanged(kube: Kube, restarted: Kube, wishes: readonly Name
     if ((await restarted.apply(kind, object)).written) again.push(what);
   }
   assert.deepEqual(again, []);
-  assert.equal(restarted.counts.requests, wishes.length, "each was looked at, and nothing else was asked");
+  assert.equal(restarted.counts.requests, wishes.length, "each was looked at, with no other request");
 }
 
 async function builtObjects(kube: Kube, namespace: string): Promise<NamedObject[]> {

@@ -50,14 +50,14 @@ describe("the way into the lab", { skip: labIsMissing, concurrency: true }, () =
     assert.equal(await pageOf(host), "web\n");
   });
 
-  it("a host name that nobody claims is not found", async () => {
+  it("a host name without a route is not found", async () => {
     assert.equal((await ask("nobody.lab.invalid")).status, 404);
   });
 });
 
 const backend = { service: { name: "web", port: { number: 8080 } } };
 
-/** A web server with a Service, and a host name that nobody else has. */
+/** A web server with a Service, and a unique host name. */
 async function webPod(t: TestContext) {
   const namespace = await temporaryNamespace(t);
   await runPod(namespace, "web", { image: webImage });

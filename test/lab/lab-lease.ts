@@ -28,7 +28,7 @@ export interface LabLease {
   end(): Promise<void>;
 }
 
-/** Resolves when all that the SDL asks for runs. */
+/** Resolves when all services of the SDL run. */
 export async function runLease(kube: Kube, sdl: string, settings: ObjectSettings): Promise<LabLease> {
   const workload = workloadOf(sdl);
   const namespace = leaseNamespace(workload.lease);

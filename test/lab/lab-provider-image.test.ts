@@ -22,7 +22,7 @@ describe("our own image in the lab", { skip: labIsMissing, concurrency: true }, 
     assert.equal(await outputOf(namespace, "version", { image: providerImage, args: ["--version"] }), `${version}\n`);
   });
 
-  it("has what price scripts call, and runs as nobody in particular", async (t) => {
+  it("has the programs that price scripts call, and runs as any user ID", async (t) => {
     const namespace = await temporaryNamespace(t);
     const script = readFileSync(writeScript(temporaryFolder(t), priceScript), "utf8");
     const order = JSON.stringify({

@@ -1,6 +1,6 @@
 /**
- * A provider in a process of its own, on the lab's cluster and on a chain that is in the parent. It lives until what it was
- * asked for is so, and says that; or is killed at the first boundary at which none before it was.
+ * A provider in a process of its own, on the lab's cluster and on a chain in the parent. It runs until its task is done and
+ * reports that, or is killed at the first boundary at which no earlier process was killed.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { writeFileSync } from "node:fs";
@@ -48,32 +48,32 @@ export interface LeaseTask {
   /** Whether it goes on until it has written an Event, which may take a while. */
   readonly writesEvent?: true;
   /**
-   * What it lives for: that a manifest has been brought to the cluster, that every lease was looked at and nothing is left to
-   * do, that a lease is nowhere any more, or that it is told to stop.
+   * When it ends: a manifest is deployed, every lease is reconciled and nothing is left to do, a lease is gone everywhere, or
+   * a stop message arrives.
    */
-  readonly until: { readonly lease: string; readonly isSo: "deployed" | "settled" | "gone" } | "told";
-  /** Boundaries at which others were killed, and a file for the one at which this one is; without it nobody kills it. */
+  readonly until: { readonly lease: string; readonly isSo: "deployed" | "settled" | "gone" } | "stopped";
+  /** Boundaries at which others were killed, and a file for the one at which this one is; without it, it is not killed. */
   readonly kill?: { readonly not: readonly string[]; readonly note: string };
 }
 
-export type LeaseTold = "ready" | "done" | { readonly failed: string };
+export type ChildMessage = "ready" | "done" | { readonly failed: string };
 
 interface Write {
   readonly verb: string;
   readonly resource: string;
 }
 
-/** As `run` has it where an operator says nothing. */
+/** The defaults of `run`. */
 const { values: unset } = loadConfig({ flags: {}, env: {}, readFile: () => "" });
 const clock = realClock;
 const lookMs = 20;
-/** What concerns a lease. Whatever else the journal is told comes with time and blocks, and so do Events. */
+/** Boundaries of a lease. Other journal writes depend on time and blocks, and so do Events. */
 const counts = /^kube (?!.*events\.events)|^journal (manifest|lease)/;
 const eventWithinMs = 60_000;
 
 process.once("message", (task: LeaseTask) => {
   live(task).catch((thrown: unknown) => {
-    tell({ failed: thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown) });
+    send({ failed: thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown) });
     process.exitCode = 1;
     process.disconnect();
   });
@@ -91,12 +91,12 @@ async function live(task: LeaseTask): Promise<void> {
     const [manifests, journal] = await Promise.all([services.manifests, services.journal]);
     await services.bidengine;
     if (!manifests) throw new Error("nothing is sold");
-    tell("ready");
-    if (task.until === "told") return;
-    await send(task, manifests);
+    send("ready");
+    if (task.until === "stopped") return;
+    await submit(task, manifests);
     await isSo(task.until, journal, () => provider.status().queues);
     if (task.writesEvent) await hasWrittenEvent(() => provider.status().queues);
-    tell("done");
+    send("done");
     stopping.abort();
   };
   await Promise.all([Promise.race([ended, done()]), ended]);
@@ -104,7 +104,7 @@ async function live(task: LeaseTask): Promise<void> {
 }
 
 /** As a tenant does: again, while the provider does not know enough to judge. */
-async function send({ sends }: LeaseTask, manifests: Manifests): Promise<void> {
+async function submit({ sends }: LeaseTask, manifests: Manifests): Promise<void> {
   if (!sends) return;
   for (;;) {
     try {
@@ -119,7 +119,7 @@ async function send({ sends }: LeaseTask, manifests: Manifests): Promise<void> {
 
 type Queues = ReturnType<typeof createProvider>["status"] extends () => { queues: infer Q } ? () => Q : never;
 
-async function isSo({ lease, isSo }: Exclude<LeaseTask["until"], "told">, journal: Journal, queues: Queues) {
+async function isSo({ lease, isSo }: Exclude<LeaseTask["until"], "stopped">, journal: Journal, queues: Queues) {
   const look = () => {
     const row = journal.read.manifests.get(lease);
     if (isSo === "gone") return row === undefined;
@@ -255,6 +255,6 @@ function labFeed() {
   });
 }
 
-function tell(told: LeaseTold): void {
-  process.send?.(told);
+function send(message: ChildMessage): void {
+  process.send?.(message);
 }

@@ -1,4 +1,4 @@
-/** What a real kubelet says of a lease that cannot run, and what we say, told long after the cluster has forgotten it. */
+/** Events of a real kubelet and of the provider about a lease that cannot run, kept after the cluster has deleted them. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { JsonOf } from "../../src/bidengine/control-handlers.ts";
@@ -33,8 +33,8 @@ deployment:
   ghost: { lab: { profile: small, count: 1 } }
 `);
 
-/** Back-offs grow to forty seconds before one of them is long enough to be told of. */
-const toldWithinMs = 150_000;
+/** Back-offs grow to forty seconds before one of them is long enough to be listed. */
+const listedWithinMs = 150_000;
 
 describe("the history of a lease in the lab", { skip: labIsMissing }, () => {
   const owner = createOwner();
@@ -70,25 +70,25 @@ describe("the history of a lease in the lab", { skip: labIsMissing }, () => {
       ["ours", "ImageError", "service ghost"],
       ["journal", "Deployed", ""],
     ] as const;
-    let told: readonly JsonOf<LeaseEvent>[] = [];
-    const isTold = ([origin, reason, object]: (typeof awaited)[number]) =>
-      told.some((each) => each.origin === origin && each.reason === reason && each.object.startsWith(object));
-    const areTold = async () => {
-      told = await history();
-      return awaited.every(isTold);
+    let listed: readonly JsonOf<LeaseEvent>[] = [];
+    const isListed = ([origin, reason, object]: (typeof awaited)[number]) =>
+      listed.some((each) => each.origin === origin && each.reason === reason && each.object.startsWith(object));
+    const areListed = async () => {
+      listed = await history();
+      return awaited.every(isListed);
     };
     const ours = ["CrashLoop Deployment crash", "ImageError Deployment ghost", `Deployed Namespace ${namespace}`];
     const isSaid = async () => {
       const said = await events(namespace);
       return ours.every((each) => said.includes(`${each} akash.network/provider`));
     };
-    // Before anything is asked of the program, whose start takes a thousand times the work.
-    await eventually("ours to be among the Events", isSaid, toldWithinMs);
-    await eventually("all of it to be told", areTold, toldWithinMs).catch(() => {
+    // Checked before the program's command, whose start takes a thousand times the work.
+    await eventually("ours to be among the Events", isSaid, listedWithinMs);
+    await eventually("all of it to be listed", areListed, listedWithinMs).catch(() => {
       assert.deepEqual(
-        awaited.filter((each) => !isTold(each)),
+        awaited.filter((each) => !isListed(each)),
         [],
-        JSON.stringify(told, undefined, 1),
+        JSON.stringify(listed, undefined, 1),
       );
     });
 
@@ -97,7 +97,7 @@ describe("the history of a lease in the lab", { skip: labIsMissing }, () => {
     await kubectl("delete", "events", "--all", "--namespace", namespace);
     const before = await history();
     assert.deepEqual(
-      awaited.filter((each) => !isTold(each)),
+      awaited.filter((each) => !isListed(each)),
       [],
     );
     t.diagnostic(`${before.length} lines; ${before.map(({ reason, count }) => `${reason} ×${count}`).join(", ")}`);
@@ -109,9 +109,9 @@ describe("the history of a lease in the lab", { skip: labIsMissing }, () => {
       lines.filter(({ reason, object }) => reason === "BackOff" && object.startsWith("Pod crash-"));
     const firstCount = backOffs(before)[0]?.count ?? 0;
     const isBackOff = (event: string) => event.startsWith("BackOff Pod crash-");
-    await eventually("its next back-off", async () => (await events(namespace)).some(isBackOff), toldWithinMs);
+    await eventually("its next back-off", async () => (await events(namespace)).some(isBackOff), listedWithinMs);
     const isCounted = async () => (backOffs(await history())[0]?.count ?? 0) > firstCount;
-    await eventually("the next crash to be counted with the others", isCounted, toldWithinMs);
+    await eventually("the next crash to be counted with the others", isCounted, listedWithinMs);
     assert.equal(backOffs(await history()).length, 1, "another pod of the same service has no line of its own");
     await again.stop();
 

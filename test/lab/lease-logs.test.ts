@@ -62,8 +62,8 @@ async function stage(t: TestContext) {
 
   const lines: string[] = [];
   const following = (async () => {
-    const asked = { services: undefined, follow: true, tail: undefined, signal: stop.signal };
-    for await (const batch of logs.logs(lease, asked)) lines.push(...batch.map(({ pod, text }) => `${pod}: ${text}`));
+    const options = { services: undefined, follow: true, tail: undefined, signal: stop.signal };
+    for await (const batch of logs.logs(lease, options)) lines.push(...batch.map(({ pod, text }) => `${pod}: ${text}`));
   })();
   const of = (pod: string) => lines.filter((line) => line.startsWith(`${pod}: `));
   const reaches = (pod: string, count: number) =>
@@ -82,7 +82,7 @@ describe("the logs of a lease", { skip: labIsMissing }, () => {
     await reaches("web-0", 50);
     wire.cut();
     await reaches("web-0", 110);
-    // Its first process ends, and the second begins, while nobody can be asked.
+    // Its first process ends, and the second begins, while the API server is down.
     wire.target = undefined;
     wire.cut();
     await eventually("the second process", async () => (await restarts("web-0")) > 0, 90_000);

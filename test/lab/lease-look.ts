@@ -24,10 +24,10 @@ const selectorOf = (lease: LeaseId) =>
     .join(",");
 
 /**
- * Every object of a lease, by "kind name", as it was asked for: without what the server adds and with other words for what
- * differs from lease to lease. The generation stays: what was written again in vain, or differently first, has another.
+ * Every object of a lease, by "kind name", as the provider applied it: without the server's fields and with placeholders for
+ * values that differ between leases. The generation stays: it shows needless and intermediate writes.
  */
-export async function pictureOf(kube: Kube, lease: LeaseId, leaseAt: string): Promise<Record<string, unknown>> {
+export async function snapshotOf(kube: Kube, lease: LeaseId, leaseAt: string): Promise<Record<string, unknown>> {
   const namespace = leaseNamespace(lease);
   const lists = await Promise.all([
     kube

@@ -22,9 +22,9 @@ import { openReconciler } from "../support/stages/reconcile-stage.ts";
 import { bidOf, chainOf, createWorld, leaseOf, orderKey } from "../support/stages/reservation-stage.ts";
 import { hastyClock, openKube } from "./open-kube.ts";
 
-/** Manifests that came just now are old by it, and its patience is short. */
+/** New manifests are old by it, and its deadlines are short. */
 const clock: Clock = { ...hastyClock(5), now: () => realClock.now() + 600_000 };
-const patienceMs = 60_000;
+const restoredWithinMs = 60_000;
 
 async function stage(owner: Owner, kubeconfig: string) {
   const kube = openKube(owner, kubeconfig, { clock });
@@ -52,7 +52,7 @@ async function stage(owner: Owner, kubeconfig: string) {
   return { kube, world, journal, keeper, reconciler };
 }
 
-test("leases on a real server: after etcd was restored each is what it should be, and drift is told", {
+test("after a restore of etcd each lease converges to its desired state, and drift is reported", {
   skip: controlPlaneMissing(),
 }, async (t) => {
   const plane = await startControlPlane(t, { controllers: true });
@@ -81,7 +81,7 @@ test("leases on a real server: after etcd was restored each is what it should be
 
   for (const lease of [kept, closed, updated]) await send(lease, "page:1");
   for (const lease of [kept, closed, updated])
-    await eventually("it is deployed", async () => (await imageOf(lease)) === "page:1", patienceMs);
+    await eventually("it is deployed", async () => (await imageOf(lease)) === "page:1", restoredWithinMs);
   const before = (await pageOf(kept))?.metadata;
   const restore = await plane.backUp();
   world.leases.set(formatLeaseId(closed), { ...leaseOf(orderKey(2), "closed"), closedOn: 9n });
@@ -94,10 +94,10 @@ test("leases on a real server: after etcd was restored each is what it should be
       const images = await Promise.all([updated, opened].map(imageOf));
       return images.join() === "page:2,page:1" && isGone(closed);
     },
-    patienceMs,
+    restoredWithinMs,
   );
   await restore();
-  // Its versions may be past ours before anybody listens again: then this alone finds it out.
+  // Its versions may be past ours before the watches reconnect: then only the reconciler detects the restore.
   const found = await reconciler.reconcile({ dryRun: false }, new AbortController().signal);
   assert.ok(found.drifts.length > 0);
   await eventually(
@@ -106,21 +106,21 @@ test("leases on a real server: after etcd was restored each is what it should be
       const images = await Promise.all([updated, opened].map(imageOf));
       return images.join() === "page:2,page:1" && isGoing(closed);
     },
-    patienceMs,
+    restoredWithinMs,
   );
   const after = (await pageOf(kept))?.metadata;
   assert.deepEqual([after?.uid, after?.generation], [before?.uid, before?.generation]);
-  const told = await eventually(
-    "drift is told",
+  const lines = await eventually(
+    "drift is reported",
     () => {
       const lines = journal.read.history.recent(50).filter(({ kind }) => kind === "reconcile");
       return lines.length > 0 && lines.map(({ line }) => line);
     },
-    patienceMs,
+    restoredWithinMs,
   );
   assert.ok(
-    told.some((line) => /cluster-restored|cache-differs/.test(line)),
-    told.join("\n"),
+    lines.some((line) => /cluster-restored|cache-differs/.test(line)),
+    lines.join("\n"),
   );
 });
 

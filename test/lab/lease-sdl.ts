@@ -4,7 +4,7 @@ import { readSdl, type Sdl } from "../../src/market/sdl/sdl.ts";
 
 export { shellImage, webImage } from "../../lab/images.ts";
 
-/** Whoever has a storage class says so on the chain. */
+/** A provider publishes its storage classes on the chain. */
 export const attributes = [
   { key: "capabilities/storage/1/class", value: "beta2" },
   { key: "capabilities/storage/1/persistent", value: "true" },

@@ -24,8 +24,8 @@ import { labIsMissing, removeNamespace } from "./cluster.ts";
 import { openKube } from "./open-kube.ts";
 import { runPod, runShell } from "./pods.ts";
 
-const somebody = addressOf(realRandom.bytes(20));
-const lease = bidOn({ owner: somebody, dseq: 7n, gseq: 1, oseq: 1 }, somebody);
+const account = addressOf(realRandom.bytes(20));
+const lease = bidOn({ owner: account, dseq: 7n, gseq: 1, oseq: 1 }, account);
 const namespace = leaseNamespace(lease);
 const service = "main";
 
@@ -79,7 +79,7 @@ describe("a command of a tenant", { skip: labIsMissing }, async () => {
     assert.match(stdout, /^sh -c tr .*\/dev\/pts\/\d+\r\n$/);
   });
 
-  it("that cannot be started is told so", async () => {
+  it("that cannot be started fails with its reason", async () => {
     const codes = {
       AKP_SHELL_NO_SUCH_COMMAND: ["nothing", "/bin/nothing"],
       AKP_SHELL_NOT_STARTED: ["/tmp", "/etc/hosts"],
@@ -119,8 +119,8 @@ describe("a command of a tenant", { skip: labIsMissing }, async () => {
   /** The whole way from a tenant's socket, but for the chain: that the lease runs is taken as read. */
   async function overTls(t: TestContext) {
     const found = { state: "running", services: [{ name: service, readyReplicas: 2 }] } as unknown as TenantLease;
-    const pods = { exec: (_: LeaseId, asked: CommandRequest) => shell.exec(lease, asked) };
-    const route = shellRoute({ provider: somebody, leases: { find: () => found }, pods, log: silentLog });
+    const pods = { exec: (_: LeaseId, request: CommandRequest) => shell.exec(lease, request) };
+    const route = shellRoute({ provider: account, leases: { find: () => found }, pods, log: silentLog });
     const { port } = await serveStreams(t, () => assert.fail("has its own"), route);
     return async (command: readonly string[], tty: boolean) => {
       const words = command.map((word, index) => `cmd${index}=${encodeURIComponent(word)}`).join("&");
@@ -135,7 +135,7 @@ describe("a command of a tenant", { skip: labIsMissing }, async () => {
     };
   }
 
-  it("has a terminal of the tenant's size, ends its input alone, and tells its code, over TLS", async (t) => {
+  it("has a terminal of the tenant's size, half-closes its input, and returns its exit code, over TLS", async (t) => {
     const open = await overTls(t);
     const terminal = await open(["sh"], true);
     for (const [columns, rows] of [

@@ -32,11 +32,11 @@ import { eventually } from "../support/eventually.ts";
 import { temporaryFolder } from "../support/folder.ts";
 import { startIpOperator } from "../support/ip-operator.ts";
 import type { Owner } from "../support/owner.ts";
-import type { LeaseTask, LeaseTold } from "./lease-child.ts";
+import type { ChildMessage, LeaseTask } from "./lease-child.ts";
 import { attributes } from "./lease-sdl.ts";
 import type { ProviderAccount } from "./provider-account.ts";
 
-const purse = parseCoins("1000000000000uact,1000000000000uakt");
+const coins = parseCoins("1000000000000uact,1000000000000uakt");
 const fees = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
 const clock = realClock;
 const blockMs = 300;
@@ -74,7 +74,7 @@ export async function leaseStage(owner: Owner, account: ProviderAccount): Promis
   const [provider, tenant] = [createSigner(secret), createSigner(realRandom.bytes(32))];
   const node = createEmbeddedNode({
     chainId: "leases-1",
-    accounts: [provider, tenant].map(({ address }) => ({ address, coins: purse })),
+    accounts: [provider, tenant].map(({ address }) => ({ address, coins })),
     ...{ blockMs, clock, log: silentLog, listens: true },
   });
   await node.start();
@@ -108,7 +108,7 @@ export async function leaseStage(owner: Owner, account: ProviderAccount): Promis
   };
 
   async function start() {
-    const { child, ended, isReady } = begin(owner, { ...task, until: "told" });
+    const { child, ended, isReady } = begin(owner, { ...task, until: "stopped" });
     await Promise.race([isReady(), ended]);
     return {
       async stop() {
@@ -157,15 +157,15 @@ export async function leaseStage(owner: Owner, account: ProviderAccount): Promis
 export function begin(owner: Owner, life: LeaseTask) {
   const child = fork(join(import.meta.dirname, "lease-child.ts"), { serialization: "advanced" });
   owner.after(() => void child.kill("SIGKILL"));
-  const told: LeaseTold[] = [];
-  child.on("message", (message: LeaseTold) => void told.push(message));
+  const messages: ChildMessage[] = [];
+  child.on("message", (message: ChildMessage) => void messages.push(message));
   const ended = (once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>).then(([code, signal]) => {
     if (signal === "SIGKILL" && life.kill) return "killed";
-    assert.deepEqual({ code, failed: told.filter((each) => typeof each === "object") }, { code: 0, failed: [] });
+    assert.deepEqual({ code, failed: messages.filter((each) => typeof each === "object") }, { code: 0, failed: [] });
     return "done";
   });
   child.send(life);
-  const isReady = () => eventually("the provider", () => told.includes("ready"), lifeMs);
+  const isReady = () => eventually("the provider", () => messages.includes("ready"), lifeMs);
   return { child, ended: ended as Promise<"killed" | "done">, isReady };
 }
 
@@ -180,7 +180,7 @@ export async function inTime<T>(what: string, ended: Promise<T>): Promise<T> {
 }
 
 function textOf({ until }: Life): string {
-  return until === "told" ? until : `${until.lease} ${until.isSo}`;
+  return until === "stopped" ? until : `${until.lease} ${until.isSo}`;
 }
 
 export function keyOf(lease: LeaseId): string {

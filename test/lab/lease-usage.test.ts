@@ -1,4 +1,4 @@
-/** What a lease uses, by the lab's metrics API: asked for by the command, as the service account of deploy/. */
+/** Usage of a lease by the lab's metrics API: read by the command, as the service account of deploy/. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { shellImage } from "../../lab/images.ts";
@@ -40,7 +40,7 @@ describe("what a lease uses in the lab", { skip: labIsMissing }, () => {
     });
     const metrics = `/apis/metrics.k8s.io/v1beta1/namespaces/${leaseNamespace(lease)}/pods`;
     const areMeasured = async () => (await read<{ items: unknown[] }>(metrics)).items.length === 2;
-    // Before anything is asked of the program, whose start takes a thousand times the work.
+    // Checked before the program's command, whose start takes a thousand times the work.
     await eventually("both pods to be measured", areMeasured, 2 * podStartsWithinMs);
     const { stop } = await stage.start();
     const ask = async (...options: string[]) => (await give("leases", "--data-dir", stage.dir, ...options)).stdout;

@@ -16,7 +16,7 @@ import { give } from "../support/asked-provider.ts";
 import { eventually } from "../support/eventually.ts";
 import { createOwner } from "../support/owner.ts";
 import { kubectl, labIsMissing, podStartsWithinMs, read, shareNode } from "./cluster.ts";
-import { inLeaseNamespace, inNamespace, leftOf, pictureOf, podsOf, runningPod } from "./lease-look.ts";
+import { inLeaseNamespace, inNamespace, leftOf, podsOf, runningPod, snapshotOf } from "./lease-look.ts";
 import { leaseSdl, otherImage, shellImage, webImage } from "./lease-sdl.ts";
 import { bodyOf, keyOf, type LeaseStage, type Life, leaseStage } from "./lease-stage.ts";
 import { openKube } from "./open-kube.ts";
@@ -24,11 +24,11 @@ import { type ProviderAccount, providerAccount } from "./provider-account.ts";
 import { grantsOf } from "./provider-manifests.ts";
 import { usedBy } from "./used-grants.ts";
 
-type Picture = Record<string, unknown>;
-/** How it looks when deployed and when updated, where nobody was killed. */
-interface Pictures {
-  readonly deployed: Picture;
-  readonly updated: Picture;
+type Snapshot = Record<string, unknown>;
+/** The objects when deployed and when updated, without a kill. */
+interface Snapshots {
+  readonly deployed: Snapshot;
+  readonly updated: Snapshot;
 }
 
 describe("a lease in the lab", { skip: labIsMissing }, () => {
@@ -36,7 +36,7 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
   let account: ProviderAccount;
   let stage: LeaseStage;
   let admin: Kube;
-  let uninterrupted: Pictures;
+  let uninterrupted: Snapshots;
   let endTurn: () => void = () => undefined;
   const leases = new Set<LeaseId>();
 
@@ -65,7 +65,7 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
     until: { lease: keyOf(deployment), isSo: "deployed" },
   });
   const until = (lease: LeaseId, isSo: "settled" | "gone"): Life => ({ until: { lease: keyOf(lease), isSo } });
-  /** As whoever the provider is, in a tenant's container. */
+  /** As the provider's account, in a tenant's container. */
   async function runsCommands(lease: LeaseId, service: string): Promise<void> {
     const namespace = leaseNamespace(lease);
     const own = openKube(owner, account.kubeconfig);
@@ -74,8 +74,8 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
     assert.equal(await session.exit, 0);
   }
   /** Without the leased address: which life of the provider sees it first depends on the machine. */
-  async function picture(lease: LeaseId): Promise<Picture> {
-    const objects: Picture = await pictureOf(admin, lease, account.leaseNamespace);
+  async function snapshot(lease: LeaseId): Promise<Snapshot> {
+    const objects: Snapshot = await snapshotOf(admin, lease, account.leaseNamespace);
     const { data: _, ...addresses } = fieldsOf(objects["configmaps akash-addresses"]);
     return { ...objects, "configmaps akash-addresses": addresses };
   }
@@ -90,7 +90,7 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
     const keeper = await runningPod(lease, "keeper", shellImage);
     assert.deepEqual(await claims(lease), ["Bound"]);
     assert.equal(await pageOf(lease, "web"), "hello from the lab\n");
-    const deployed = await picture(lease);
+    const deployed = await snapshot(lease);
     assert.ok(
       Object.keys(deployed).some((name) => name.startsWith("providerhosts")),
       Object.keys(deployed).join(),
@@ -108,7 +108,7 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
     await stage.live(sends(lease, second));
     await runningPod(lease, "web", otherImage);
     assert.deepEqual(await podsOf(lease, "keeper"), [keeper], "its pod is the same");
-    uninterrupted = { deployed, updated: await picture(lease) };
+    uninterrupted = { deployed, updated: await snapshot(lease) };
 
     const rest = await markAudit();
     await stage.live(until(lease, "settled"));
@@ -153,7 +153,7 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
     const first = leaseSdl({ host: "web-7002.example.com" });
     const lease = await win(7002n, first);
     const deploying = await stage.liveAndDie(sends(lease, first));
-    assert.deepEqual(await picture(lease), uninterrupted.deployed);
+    assert.deepEqual(await snapshot(lease), uninterrupted.deployed);
     await giveAddress(lease);
     await runningPod(lease, "web", webImage);
     const keeper = await runningPod(lease, "keeper", shellImage);
@@ -161,7 +161,7 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
     const second = leaseSdl({ host: "web-7002.example.com", image: otherImage });
     await stage.update(lease, second);
     const updating = await stage.liveAndDie(sends(lease, second));
-    assert.deepEqual(await picture(lease), uninterrupted.updated);
+    assert.deepEqual(await snapshot(lease), uninterrupted.updated);
     await runningPod(lease, "web", otherImage);
     assert.deepEqual(await podsOf(lease, "keeper"), [keeper], "its pod is the same");
 
@@ -223,7 +223,7 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
     return eventually("its page", async () => (await fetch(`http://${spec.clusterIP}/`)).text(), podStartsWithinMs);
   }
 
-  /** An apply asks for the object itself where its cache does not show the last write yet, which is a matter of luck. */
+  /** An apply reads the object itself if its cache lags behind the last write, which is a race. */
   async function askAsLaggingCaches(lease: LeaseId): Promise<void> {
     const kube = openKube(owner, account.kubeconfig);
     const ask = (namespace: string) => (kind: Kind) => kube.get(kind, { namespace, name: "any" });
@@ -231,14 +231,14 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
     await Promise.all(inLeaseNamespace.map(ask(account.leaseNamespace)));
   }
 
-  /** No manifest of one group drops its addresses, so what tells containers of them is left over by an earlier life only. */
+  /** No manifest of one group drops its addresses, so their ConfigMap is left over by an earlier life only. */
   async function leaveBehind(lease: LeaseId): Promise<void> {
     const own = openKube(owner, account.kubeconfig);
     const metadata = { name: "left-behind", namespace: leaseNamespace(lease), labels: memberLabels(lease) };
     await own.apply(kinds.configMap, { metadata, data: {} });
   }
 
-  /** What a tenant was given to read, which only who has it can give. */
+  /** The tenant's read permissions, which RBAC lets only their holder grant. */
   async function tenantsGrants(lease: LeaseId): Promise<Set<string>> {
     return grantsOf(await admin.list(kinds.role, { namespace: leaseNamespace(lease) }));
   }

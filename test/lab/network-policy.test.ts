@@ -23,19 +23,19 @@ const web: PodContainer = { image: webImage };
 const shell: PodContainer = { image: shellImage };
 
 // Policies of most tests select one pod of `home`, so that the tests do not meet; callers are in all three.
-const [home, friends, strangers] = labIsMissing ? ["", "", ""] : await temporaryNamespaces({ after });
+const [home, friends, others] = labIsMissing ? ["", "", ""] : await temporaryNamespaces({ after });
 const neighbour = { namespace: home, name: "neighbour" };
 const friend = { namespace: friends, name: "caller" };
-const stranger = { namespace: strangers, name: "caller" };
+const other = { namespace: others, name: "caller" };
 if (!labIsMissing) {
   await label(friends, { team: "friends" });
-  await Promise.all([neighbour, friend, stranger].map((at) => runPod(kube, at, shell)));
+  await Promise.all([neighbour, friend, other].map((at) => runPod(kube, at, shell)));
 }
 
 describe("network policies on the lab", { skip: labIsMissing, concurrency: 4 }, () => {
   it("let every pod reach every other as long as there are none", async () => {
     const page = await serve(home, "open");
-    for (const caller of [neighbour, friend, stranger]) await becomes(caller, page, "answer");
+    for (const caller of [neighbour, friend, other]) await becomes(caller, page, "answer");
   });
 
   it("close a pod to all but its node when they select it and allow nothing, and open it again when they go", async () => {
@@ -53,7 +53,7 @@ describe("network policies on the lab", { skip: labIsMissing, concurrency: 4 }, 
     const page = await serve(home, "for-friends");
     const from = [{ namespaceSelector: { matchLabels: { team: "friends" } } }];
     await makePolicy(home, "for-friends", { ingress: [{ from }] });
-    await becomes(stranger, page, "silence");
+    await becomes(other, page, "silence");
     await becomes(friend, page, "answer");
     assert.equal(await call(neighbour, page), "silence");
   });
@@ -77,7 +77,7 @@ describe("network policies on the lab", { skip: labIsMissing, concurrency: 4 }, 
     await makePolicy(home, "for-callers-here", { ingress: [{ from: [{ podSelector }] }] });
     const namespaceSelector = { matchExpressions: [{ key: "team", operator: "Exists" }] };
     await makePolicy(home, "for-callers-of-friends", { ingress: [{ from: [{ podSelector, namespaceSelector }] }] });
-    await becomes(stranger, far, "silence");
+    await becomes(other, far, "silence");
     await becomes(friend, far, "answer");
     assert.equal(await call(neighbour, far), "silence");
     assert.equal(await call(friend, near), "silence");
@@ -87,9 +87,9 @@ describe("network policies on the lab", { skip: labIsMissing, concurrency: 4 }, 
 
   it("let in a block of addresses but for its exceptions", async () => {
     const page = await serve(home, "for-addresses");
-    const ipBlock = { cidr: network.subnet, except: [`${await addressOf(stranger)}/32`] };
+    const ipBlock = { cidr: network.subnet, except: [`${await addressOf(other)}/32`] };
     await makePolicy(home, "for-addresses", { ingress: [{ from: [{ ipBlock }] }] });
-    await becomes(stranger, page, "silence");
+    await becomes(other, page, "silence");
     await becomes(friend, page, "answer");
   });
 
@@ -116,13 +116,13 @@ describe("network policies on the lab", { skip: labIsMissing, concurrency: 4 }, 
       spec: { selector: { app: "served" }, ports: [{ port: 80, targetPort: 8080 }] },
     });
     const clusterIP = await field(kinds.service, { namespace: home, name: "served" }, "spec", "clusterIP");
-    await becomes(stranger, clusterIP, "answer");
+    await becomes(other, clusterIP, "answer");
     const from = [{ namespaceSelector: { matchLabels: { team: "friends" } } }];
     await makePolicy(home, "served", { ingress: [{ from, ports: [{ port: 8080 }] }] });
-    await becomes(stranger, clusterIP, "silence");
-    assert.equal(await call(stranger, page), "silence");
+    await becomes(other, clusterIP, "silence");
+    assert.equal(await call(other, page), "silence");
     await becomes(friend, clusterIP, "answer");
-    // Nobody can be kept from himself.
+    // No policy applies to a pod's connection to itself.
     await becomes({ namespace: home, name: "served" }, clusterIP, "answer");
   });
 

@@ -30,7 +30,7 @@ const deps = { clock: realClock, random: realRandom, log: silentLog };
 /** Of what is reckoned with. */
 const audited = [kinds.node, kinds.pod, kinds.persistentVolume, kinds.persistentVolumeClaim, kinds.namespace] as const;
 /** A node is held for lost after 50 seconds, and a snapshot is proven within a minute. */
-const patienceMs = 120_000;
+const settleWithinMs = 120_000;
 
 describe("machines of the lab that come and go", { skip: labIsMissing }, () => {
   const owner = createOwner();
@@ -66,7 +66,7 @@ describe("machines of the lab that come and go", { skip: labIsMissing }, () => {
       deps,
     );
     await start();
-    await eventually("the first picture", () => life.keeper.book.room.nodes.length === 3, podStartsWithinMs);
+    await eventually("the first snapshot", () => life.keeper.book.room.nodes.length === 3, podStartsWithinMs);
   });
   after(async () => {
     await life?.stop();
@@ -106,14 +106,16 @@ describe("machines of the lab that come and go", { skip: labIsMissing }, () => {
     return lease;
   }
 
-  const troublesOf = (lease: LeaseId) =>
+  const problemsOf = (lease: LeaseId) =>
     life.health.get(formatLeaseId(lease))?.troubles.map(({ reason }) => reason) ?? [];
 
   async function healthy(lease: LeaseId): Promise<void> {
     const state = () => life.health.get(formatLeaseId(lease));
-    await eventually(`the health of ${lease.dseq}`, () => state()?.state === "healthy", patienceMs).catch((thrown) => {
-      throw new Error(JSON.stringify(state()), { cause: thrown });
-    });
+    await eventually(`the health of ${lease.dseq}`, () => state()?.state === "healthy", settleWithinMs).catch(
+      (thrown) => {
+        throw new Error(JSON.stringify(state()), { cause: thrown });
+      },
+    );
   }
 
   async function addsUp(): Promise<void> {
@@ -124,7 +126,7 @@ describe("machines of the lab that come and go", { skip: labIsMissing }, () => {
         ledger.audit();
         return true;
       },
-      patienceMs,
+      settleWithinMs,
     );
   }
 
@@ -140,7 +142,7 @@ describe("machines of the lab that come and go", { skip: labIsMissing }, () => {
     await kubectl("cordon", nodeName);
     const moving = await deploy(2, { pages: 4, apis: 0, stores: 0, caches: 0 });
     await addsUp();
-    assert.deepEqual(troublesOf(kept), []);
+    assert.deepEqual(problemsOf(kept), []);
     t.diagnostic("deployed, with the real machine cordoned");
 
     const [first = "", second = ""] = fakes;
@@ -155,11 +157,11 @@ describe("machines of the lab that come and go", { skip: labIsMissing }, () => {
 
     const before = (await podsOf(moving)).map(({ metadata }) => metadata.uid);
     await kubectl("annotate", "node", second, `${fakeNode.key}-`);
-    await eventually("the node to be lost", () => troublesOf(moving).includes("NodeLost"), patienceMs);
+    await eventually("the node to be lost", () => problemsOf(moving).includes("NodeLost"), settleWithinMs);
     await addsUp();
     assert.equal(life.keeper.book.room.node(second), undefined);
     await kubectl("annotate", "node", second, `${fakeNode.key}=${fakeNode.value}`);
-    await eventually("it to be offered again", () => life.keeper.book.room.node(second), patienceMs);
+    await eventually("it to be offered again", () => life.keeper.book.room.node(second), settleWithinMs);
     await addsUp();
     assert.deepEqual(
       (await podsOf(moving)).map(({ metadata }) => metadata.uid),
@@ -177,12 +179,12 @@ describe("machines of the lab that come and go", { skip: labIsMissing }, () => {
     };
     assert.equal((await callApi(path, "PUT", evicted)).status, 200);
     const successor = async () => (await podsOf(moving)).length === 5;
-    await eventually("its successor", successor, patienceMs);
+    await eventually("its successor", successor, settleWithinMs);
     await addsUp();
     t.diagnostic("evicted and replaced");
 
     await kubectl("delete", "pod", "-n", leaseNamespace(kept), "store-0");
-    await eventually("the volume to be missed", () => troublesOf(kept).includes("VolumeNotBound"), patienceMs);
+    await eventually("the volume to be missed", () => problemsOf(kept).includes("VolumeNotBound"), settleWithinMs);
     await addsUp();
     t.diagnostic(`a volume that cannot move: ${JSON.stringify(life.health.get(formatLeaseId(kept))?.troubles)}`);
     await life.stop();

@@ -2,7 +2,7 @@
 import { type Kind, resourceOf } from "../../src/kube/kinds.ts";
 import type { Change, Kube, KubeObject, Selection, WatchCache } from "../../src/kube/kube.ts";
 
-/** One object of a kind that changes all the time, so that whoever does not see it change is blind. */
+/** One object of a kind that changes all the time: a watch without its changes is blind. */
 export interface Beats {
   readonly kind: Kind;
   readonly name: string;
@@ -14,7 +14,7 @@ export interface Observed {
   readonly name: string;
   readonly cache: WatchCache<number>;
   readonly faults: readonly string[];
-  /** Changes that the handler was told. */
+  /** Changes that the handler received. */
   readonly heard: number;
   /** The longest time from when a beat was written until it, or a later one, was seen. */
   readonly blindMs: number;
@@ -27,7 +27,7 @@ export interface Observed {
 export function observe(kube: Kube, beats: Beats, selection: Selection): Observed {
   const { kind } = beats;
   const faults: string[] = [];
-  /** What somebody knows who only hears the changes. */
+  /** Names that exist according to the changes alone. */
   const known = new Set<string>();
   const newest = new Map<string, number>();
   let heard = 0;

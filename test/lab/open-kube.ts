@@ -18,7 +18,7 @@ export function openKube(owner: Owner, kubeconfig: string, options: OpenKubeOpti
   return kube;
 }
 
-/** A clock that runs this many times too fast, for what a real server and our own patience take minutes for. */
+/** A clock that runs this many times too fast, for deadlines of minutes. */
 export function hastyClock(times: number): Clock {
   return {
     now: () => realClock.now(),

@@ -75,7 +75,7 @@ export function operatorUser(name: OperatorName, { services }: OperatorPlaces): 
   return `system:serviceaccount:${services}:operator-${name}`;
 }
 
-/** Gone with the owner; nobody waits for that. */
+/** Deleted with the owner, without waiting. */
 export async function applyFor(owner: Owner, items: readonly object[]): Promise<void> {
   const list = JSON.stringify({ apiVersion: "v1", kind: "List", items });
   owner.after(async () => void (await kubectl(["delete", "--ignore-not-found", "--wait=false", "--filename=-"], list)));

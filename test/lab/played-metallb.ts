@@ -18,7 +18,7 @@ export const addresses = ["172.30.0.251", "172.30.0.252", "172.30.0.253", "172.3
 
 export type PlayedMetalLb = Awaited<ReturnType<typeof bringMetalLb>>;
 
-/** Its namespace comes first, as for somebody who will install it. */
+/** Its namespace comes first, as before an installation. */
 export async function makeNamespace(owner: Owner): Promise<void> {
   const admin = openKube(owner, places.kubeconfig, { fieldManager: "admin" });
   await admin.apply(kinds.namespace, { metadata: { name: metalLbNamespace } });

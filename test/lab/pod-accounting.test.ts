@@ -17,7 +17,7 @@ const node = "counted";
 const gpu = "nvidia.com/gpu";
 const size = { cpu: "64", memory: "256Gi", "ephemeral-storage": "1Ti", pods: "110", [gpu]: "8" };
 const container = (name: string, requests: Record<string, string>, more: object = {}) => {
-  // Extended resources are asked for with limits, which then are the requests too.
+  // Extended resources have limits, which are the requests too.
   const limits = requests[gpu] === undefined ? {} : { limits: { [gpu]: requests[gpu] } };
   return { name, image: "none", resources: { requests, ...limits }, ...more };
 };

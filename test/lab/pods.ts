@@ -21,7 +21,7 @@ export interface PodContainer {
 /** Resolves when it is ready, or when its container has started. */
 export async function runPod(kube: Kube, at: PodAt, container: PodContainer, until: "ready" | "started" = "ready") {
   const metadata = { ...at, labels: { app: at.name } };
-  // A second to end in: nobody wants to wait for thirty.
+  // A second instead of the default of thirty.
   const containers = [{ name: "main", ...container }];
   const spec = { containers, terminationGracePeriodSeconds: 1, restartPolicy: until === "ready" ? "Always" : "Never" };
   // The namespace's service account comes a moment after the namespace, and no pod may be made without it.
@@ -30,7 +30,7 @@ export async function runPod(kube: Kube, at: PodAt, container: PodContainer, unt
   await eventually(`the pod to be ${until}`, async () => look(await kube.get(kinds.pod, at)), podStartsWithinMs);
 }
 
-/** Runs these commands and then waits to be told to stop; has a shell. */
+/** Runs these commands and then waits for SIGTERM; has a shell. */
 export async function runShell(kube: Kube, at: PodAt, commands: string): Promise<void> {
   const wait = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done";
   await runPod(kube, at, { image: shellImage, command: ["/bin/sh", "-c", `${commands}; ${wait}`] });

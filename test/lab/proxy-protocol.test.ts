@@ -22,7 +22,7 @@ import { certificateOf } from "../support/stages/gateway-stage.ts";
 
 const path = "/test.Service/One";
 const file = { name: "test.proto", package: "test", services: { Service: [] } };
-const tellPlace: GrpcMethod = {
+const returnPeer: GrpcMethod = {
   kind: "unary",
   answer: (_, { socket }) => ({ message: Buffer.from(rateLimitKeyOf(socket)) }),
 };
@@ -51,7 +51,7 @@ test("through Traefik, with the PROXY protocol in version 1 and 2, REST and gRPC
     rest: createRest({ ...common, routes: [hello], authenticator: { identify } }),
   });
   t.after(() => server.close());
-  const gateway = await startGrpcGateway({ ...common, own, services: [{ file, methods: [[path, tellPlace]] }] });
+  const gateway = await startGrpcGateway({ ...common, own, services: [{ file, methods: [[path, returnPeer]] }] });
   t.after(() => gateway.close());
   const host = await startTraefik(t, [
     { port: firstPort, to: `127.0.0.1:${server.port}`, proxyProtocol: 1 },

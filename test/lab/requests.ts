@@ -3,7 +3,7 @@ import { Agent, request } from "node:http";
 import { network } from "../../lab/places.ts";
 import { eventually } from "../support/eventually.ts";
 
-interface Asked {
+interface HttpAnswer {
   /** 0 where nothing answered. */
   readonly status: number;
   readonly body: string;
@@ -20,7 +20,7 @@ interface AskOptions {
 }
 
 /** `fetch` would not let us choose the Host header. */
-export function ask(host: string, options: AskOptions = {}): Promise<Asked> {
+export function ask(host: string, options: AskOptions = {}): Promise<HttpAnswer> {
   const { at = network.ingress, path = "/", body, agent, onBegin } = options;
   const [address = "", port = "80"] = at.split(":");
   return new Promise((resolve) => {
@@ -50,9 +50,9 @@ export function ask(host: string, options: AskOptions = {}): Promise<Asked> {
 }
 
 interface Stream {
-  /** Until this many more have been asked. */
+  /** Waits until this many more requests were answered. */
   more(requests: number): Promise<void>;
-  /** Ends it; all that was asked has been answered then. */
+  /** Ends it after the answers to all sent requests. */
   stop(): Promise<StreamCount>;
 }
 
@@ -66,7 +66,7 @@ export interface StreamCount {
   readonly bodies: readonly string[];
 }
 
-/** Asks a host name without a pause, over a connection that stays open and beside it over new ones. */
+/** Sends requests to a host name without a pause, over one kept connection and over new ones. */
 export function streamTo(host: string): Stream {
   const lost: string[] = [];
   const bodies: string[] = [];

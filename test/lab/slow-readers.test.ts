@@ -34,8 +34,8 @@ test("fifty slow readers of logs and twenty of shells cost little memory, and an
     await market.lease([dseq], sdl);
     await deploy(provider.start.port, dseq, sdl);
   }
-  const asked = { dseqs: [firstOfCrowd], logs: 50, shells: 20, otherDseq: firstOfOther };
-  const reading = await holdSlowReaders(provider, startStreamClients(t), asked);
+  const crowd = { dseqs: [firstOfCrowd], logs: 50, shells: 20, otherDseq: firstOfOther };
+  const reading = await holdSlowReaders(provider, startStreamClients(t), crowd);
   t.diagnostic(JSON.stringify(reading));
   assert.deepEqual([reading.open, reading.failure], [70, undefined]);
   assert(reading.addedMb <= 200, `${reading.addedMb} MB more`);

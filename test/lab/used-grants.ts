@@ -1,4 +1,4 @@
-/** What of somebody's roles was used, by the audit log. */
+/** Used permissions of a user's roles, by the audit log. */
 import assert from "node:assert/strict";
 import { type AuditedRequest, type AuditMark, auditedSince } from "../../lab/audit.ts";
 import type { Grant } from "./provider-manifests.ts";
@@ -10,7 +10,7 @@ export function usedBy({ verb, resource, code }: AuditedRequest): Grant[] {
   return [`${verb} ${resource}`, ...(verb === "patch" && code === 201 ? [`create ${resource}`] : [])];
 }
 
-/** Nothing was rejected, and nothing is granted in vain but what is named here. */
+/** No request was forbidden, and every grant was used here or is listed in `elsewhere`. */
 export async function checkGrants(
   since: AuditMark,
   { user, grants }: { readonly user: string; readonly grants: ReadonlySet<Grant> },
@@ -22,7 +22,7 @@ export async function checkGrants(
     [],
   );
   const used = new Set([...requests.flatMap(usedBy), ...elsewhere]);
-  // An apply asks for the object itself where its cache does not show the last write yet, which is a matter of luck.
+  // An apply reads the object itself if its cache lags behind the last write, which is a race.
   const isOfApply = (grant: Grant) => grant.startsWith("get ") && used.has(grant.replace("get ", "patch "));
   assert.deepEqual([...grants].filter((grant) => !used.has(grant) && !isOfApply(grant)).sort(), [], "never used");
 }

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { temporaryFolder } from "../../test/support/folder.ts";
 import { baseLayer } from "./base-layer.ts";
 
-test("packages become one layer: folders merged, links as they are, nobody's set-user-id, no manuals", (t) => {
+test("packages become one layer: folders merged, links as they are, no set-user-id, no manuals", (t) => {
   const folder = temporaryFolder(t);
   const put = (path: string, mode = 0o644) => {
     mkdirSync(dirname(join(folder, path)), { recursive: true });

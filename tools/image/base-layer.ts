@@ -4,11 +4,11 @@ import { join } from "node:path";
 import type { DebianRoot } from "./debian.ts";
 import type { Entry } from "./tar.ts";
 
-/** Nobody's pages and translations. Each package's licence stays. */
+/** Manual pages and translations. Each package's licence stays. */
 const leftOut =
   /^usr\/share\/(doc\/.*(?<!\/copyright)$|man\/|info\/|locale\/|lintian\/|bug\/|doc-base\/|debconf\/|bash-completion\/|menu\/)|^var\/(cache|log|mail|local|backups)\b/;
 
-/** Debian's packages may still put things into both of each pair; whoever looks finds them under either name. */
+/** Debian's packages may still put things into both of each pair; files are found under either name. */
 const merged = ["bin", "sbin", "lib", "lib64"];
 
 /** Who the program runs as. */
@@ -70,7 +70,7 @@ function entryOf(folder: string, path: string): Entry | undefined {
   const [top = "", ...rest] = path.split("/");
   if (merged.includes(top) && rest.length === 0) return undefined;
   const at = merged.includes(top) ? `usr/${path}` : path;
-  // Nobody becomes another user in there.
+  // No process changes its user in there.
   const mode = found.mode & 0o1777;
   if (found.isSymbolicLink()) return { path: at, link: linkOf(path, readlinkSync(from)) };
   return found.isDirectory() ? { path: `${at}/`, folder: true, mode } : { path: at, from, mode };

@@ -17,7 +17,7 @@ const wanted = [
   ...["base-files", "coreutils", "dash", "findutils", "grep", "libstdc++6", "sed", "tar", "tini"],
 ];
 
-/** What installs packages, which nobody does in a container: apt is told that it is there already. */
+/** Package management itself, which a container does not need: apt gets them as installed. */
 const leftOut = ["debconf", "dpkg"];
 
 export interface DebianRoot {
@@ -26,7 +26,7 @@ export interface DebianRoot {
   readonly packages: ReadonlyMap<string, string>;
 }
 
-/** With `refresh` Debian is asked what is new; without it the lists of the last time are good enough, if there are any. */
+/** With `refresh` the package lists are downloaded; without it the cached lists are used, if there are any. */
 export function debianRoot(options: { readonly refresh: boolean; say(line: string): void }): DebianRoot {
   for (const folder of ["lists/partial", "archives/partial", "roots"])
     mkdirSync(join(imageCache, folder), { recursive: true });
@@ -46,9 +46,9 @@ function updateLists({ refresh, say }: { readonly refresh: boolean; say(line: st
   try {
     apt("update", "--error-on=any");
   } catch (error) {
-    // Of several sources one that fails may be somebody else's; whether the packages are there is seen next.
+    // A failed source may be unrelated; whether the packages are available is checked next.
     if (!areKnown()) throw error;
-    say("not every source of packages could be asked what is new; what is known of them is used");
+    say("not every package source could be updated; cached lists are used");
   }
 }
 

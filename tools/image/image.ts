@@ -8,7 +8,7 @@ export interface Image {
   readonly name: string;
   readonly entrypoint?: readonly string[];
   readonly command?: readonly string[];
-  /** By number, as Kubernetes wants it for `runAsNonRoot`; root unless told. */
+  /** By number, as Kubernetes wants it for `runAsNonRoot`; default: root. */
   readonly user?: string;
   readonly environment?: Readonly<Record<string, string>>;
   /** Each is laid over those before it. */

@@ -9,8 +9,8 @@ const root = join(import.meta.dirname, "../..");
 
 const usage = `usage: npm run image -- [--name NAME] [--output FILE] [--offline]
 
-  --name NAME    what the image is called, with your registry; that of deploy/ unless told
-  --output FILE  where it goes; dist/akash-provider-<version>.tar unless told
+  --name NAME    what the image is called, with your registry; default: that of deploy/
+  --output FILE  where it goes; default: dist/akash-provider-<version>.tar
   --offline      does not ask Debian for newer packages`;
 
 const say = (line: string) => void process.stdout.write(`${line}\n`);

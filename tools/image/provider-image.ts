@@ -15,14 +15,14 @@ const node = join(root, "node_modules/node/bin/node");
 
 export interface ProviderImageOptions {
   readonly name: string;
-  /** Whether Debian is asked for newer packages. */
+  /** Whether to download newer package lists from Debian. */
   readonly refresh: boolean;
   say(line: string): void;
 }
 
 /** What seldom changes comes first: registries and nodes keep a layer that they know. */
 export function providerImage({ name, ...debian }: ProviderImageOptions): Image {
-  // Maps for debuggers are half of the packages' size, and nobody debugs in there.
+  // Maps for debuggers are half of the packages' size and not needed in there.
   const packages = productionPackages().flatMap((folder) => below(folder).filter((path) => !path.endsWith(".map")));
   const inApp = (path: string) => fileOf(join(root, path), `app/${path}`);
   const program: Entry[] = [
@@ -68,6 +68,6 @@ function productionPackages(): string[] {
 }
 
 function fileOf(from: string, path: string): Entry {
-  // Whoever wrote the file here, and however narrow their umask: in a pod everybody may read it, and nobody write.
+  // Independent of the builder's user and umask: in a pod every user may read it, and none write.
   return { path, from, mode: statSync(from).mode & 0o100 ? 0o755 : 0o644 };
 }

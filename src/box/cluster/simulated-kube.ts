@@ -29,7 +29,7 @@ export interface SimulatedCluster {
   connect(fieldManager: string, deps?: Pick<KubeDeps, "boundary">): Kube;
   /** What clients speak through; for one who puts a real wire before it. */
   transport(): Transport;
-  /** For whoever acts as a component of the cluster. */
+  /** For tests that act as a component of the cluster. */
   readonly server: ApiServer;
   readonly nodes: SimulatedNodes;
   readonly faults: Faults;

@@ -54,7 +54,7 @@ export function createDefinitions(deps: DefinitionsDeps): Definitions {
   }
 
   function retire(name: string): void {
-    // Some are left where somebody took the finalizer away; nobody could reach them any more.
+    // Objects remain if a client removed the finalizer; without their kind they cannot be reached.
     for (const { of, object } of instances(name)) store.remove(of, object.metadata);
     served.undefine(name);
   }

@@ -9,7 +9,7 @@ import type { DeleteOptions, KubeObject, ObjectAt } from "../../../kube/kube.ts"
 import type { Clock } from "../../../runtime/clock.ts";
 import type { Metadata } from "../components/shapes/metadata.ts";
 import { stampOf } from "../components/shapes/time.ts";
-import { notFound, otherToDelete } from "./objects/refusals.ts";
+import { notFound, otherToDelete } from "./objects/rejections.ts";
 import type { Served } from "./served-kinds.ts";
 import type { Store } from "./store.ts";
 

@@ -1,10 +1,10 @@
 /**
  * The API server as the cluster's own components (scheduler, kubelets, controllers) see it: in the same process.
- * Everything happens at once and in order: a call returns when the change is made and every listener has been told.
+ * Everything happens at once and in order: a call returns when the change is made and every listener has been called.
  */
 import { type Kind, kinds, objectText, resourceOf } from "../../../kube/kinds.ts";
 import type { DeleteOptions, KubeObject, ObjectAt, Selection } from "../../../kube/kube.ts";
-import { clientError, Refused } from "./objects/refused.ts";
+import { clientError, StatusError } from "./objects/status-error.ts";
 import { servedOf } from "./served-kinds.ts";
 import { readSelection, type Server } from "./server.ts";
 
@@ -26,7 +26,7 @@ export interface ApiServer {
    * that finishes the work removes the last finalizer, or deletes with graceSeconds 0. False when there is none.
    */
   delete(kind: Kind, at: ObjectAt, options?: DeleteOptions): boolean;
-  /** Told of every change, in order. A listener notes a key and does its work later; it never writes from within. */
+  /** Called for every change, in order. A listener queues a key and does its work later; it never writes from within. */
   subscribe(listener: (event: ServerEvent) => void): () => void;
 }
 
@@ -42,38 +42,40 @@ export function createPartsServer(server: Server): ApiServer {
   const { store, served } = server;
 
   /** What is rejected here is thrown as it would be from a client. */
-  function told<T>(verb: string, resource: string, work: () => T): T {
+  function withClientErrors<T>(verb: string, resource: string, work: () => T): T {
     try {
       return work();
     } catch (thrown) {
-      throw thrown instanceof Refused ? clientError(thrown, { verb, resource }) : thrown;
+      throw thrown instanceof StatusError ? clientError(thrown, { verb, resource }) : thrown;
     }
   }
 
   function update(kind: Kind, object: KubeObject, manager: string, subresource?: "status" | "finalize"): KubeObject {
-    return told("update", objectText(kind, object.metadata), () =>
+    return withClientErrors("update", objectText(kind, object.metadata), () =>
       server.update(servedOf(served, kind), object, { manager, subresource }),
     );
   }
 
   return {
-    get: (kind, at) => told("get", objectText(kind, at), () => store.get(servedOf(served, kind), at)),
+    get: (kind, at) => withClientErrors("get", objectText(kind, at), () => store.get(servedOf(served, kind), at)),
     list: (kind, selection = {}) =>
-      told("list", resourceOf(kind), () => {
+      withClientErrors("list", resourceOf(kind), () => {
         const of = servedOf(served, kind);
         return store.list(of).filter(readSelection(of, selection));
       }),
     create: (kind, object, manager = controllers) =>
-      told("create", objectText(kind, object.metadata), () =>
+      withClientErrors("create", objectText(kind, object.metadata), () =>
         server.create(servedOf(served, kind), object, { manager }),
       ),
     update: (kind, object, manager = controllers) =>
       update(kind, object, manager, kind === kinds.namespace ? "finalize" : undefined),
     updateStatus: (kind, object, manager = controllers) => update(kind, object, manager, "status"),
     apply: (kind, desired, options) =>
-      told("apply", objectText(kind, desired.metadata), () => server.apply(servedOf(served, kind), desired, options)),
+      withClientErrors("apply", objectText(kind, desired.metadata), () =>
+        server.apply(servedOf(served, kind), desired, options),
+      ),
     delete: (kind, at, options = {}) =>
-      told("delete", objectText(kind, at), () => {
+      withClientErrors("delete", objectText(kind, at), () => {
         const of = servedOf(served, kind);
         const live = store.get(of, at);
         if (!live) return false;

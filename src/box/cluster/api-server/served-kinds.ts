@@ -1,10 +1,10 @@
-/** Which kinds the API server serves: those every cluster has, and those that somebody defined. */
+/** The kinds that the API server serves: built-in and custom ones. */
 
 import { fieldsOf, recordsOf } from "../../../kube/json-fields.ts";
 import { type Kind, kinds, resourceOf } from "../../../kube/kinds.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
-import { noSuchResource } from "./objects/refused.ts";
+import { noSuchResource } from "./objects/status-error.ts";
 import { objectMeta, shapeOfKind } from "./schema/built-in.ts";
 import { customShape } from "./schema/read-shape.ts";
 import type { Plain, Shape } from "./schema/shape.ts";
@@ -67,7 +67,7 @@ export function createServedKinds(): ServedKinds {
     inGroup: (group, version) =>
       [...served.values()].filter(({ kind }) => kind.group === group && kind.version === version),
     define(definition) {
-      // One object for each kind, also where it is defined again: components tell kinds by their identity.
+      // One object for each kind, also after it is defined again: components compare kinds by identity.
       for (const each of definedKinds(definition))
         put({ ...each, kind: served.get(keyOf(each.kind))?.kind ?? each.kind });
     },
@@ -124,7 +124,7 @@ function definedKinds(definition: KubeObject): Served[] {
     });
 }
 
-/** The kind as the rest of the program knows it, where it does: there it is told by its identity. */
+/** The kind's object of src/kube if there is one: kinds are compared by identity. */
 function known(kind: Kind): Kind {
   return Object.values(kinds).find((each) => keyOf(each) === keyOf(kind)) ?? kind;
 }

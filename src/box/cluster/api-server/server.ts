@@ -62,7 +62,7 @@ export function createServer(deps: { readonly clock: Clock; readonly random: Ran
   };
 }
 
-/** Whether an object is in a namespace and has the labels and fields that are asked for. */
+/** Whether an object is in the namespace and matches the label and field selectors. */
 export function readSelection(of: Served, { namespace, labelSelector, fieldSelector }: Selection): Test<KubeObject> {
   const labels = labelSelector ? readLabelSelector(labelSelector) : undefined;
   const fields = fieldSelector ? readFieldSelector(fieldSelector, of.kind) : undefined;

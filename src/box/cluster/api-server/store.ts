@@ -30,13 +30,13 @@ export interface Store {
   remove(served: Served, at: ObjectAt): KubeObject | undefined;
   /** Forgets all changes so far. */
   forget(): void;
-  /** As it was so many versions ago, or as long ago as is remembered. Listeners are told of what that changes. */
+  /** Restores the state of so many versions ago, or the oldest remembered. Listeners are called for every changed object. */
   goBack(versions: number): void;
-  /** Told of every change when it is made, in order. */
+  /** Called for every change when it is made, in order. */
   subscribe(listener: (change: StoredChange) => void): () => void;
 }
 
-/** etcd does not begin at 1 either, and a version that nobody ever had must be recognizable. */
+/** etcd does not begin at 1 either, and a version that was never assigned must be recognizable. */
 const firstVersion = 100;
 
 export function createStore(): Store {
@@ -132,13 +132,13 @@ export function createStore(): Store {
         undo(table.objects, change);
         table.keys = undefined;
       }
-      const told = new Set<string>();
+      const notified = new Set<string>();
       for (const { served, object } of undone) {
         const key = `${resourceOf(served.kind)} ${storeKey(object.metadata)}`;
-        if (told.has(key)) continue;
-        told.add(key);
+        if (notified.has(key)) continue;
+        notified.add(key);
         const now = tableOf(served).objects.get(storeKey(object.metadata));
-        // Whoever listens looks at how things are; that it is not what he saw is all that he needs to know.
+        // Listeners read the current state; they only need to know that the object changed.
         const change = { served, version, before: object, object: now ?? object };
         for (const listener of listeners) listener({ ...change, type: now ? "modified" : "deleted" });
       }
@@ -152,7 +152,7 @@ export function createStore(): Store {
 
 interface Table {
   readonly objects: Map<string, KubeObject>;
-  /** In order; made when they are asked for. */
+  /** In order; sorted on demand. */
   keys: readonly string[] | undefined;
 }
 

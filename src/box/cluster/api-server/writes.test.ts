@@ -1,4 +1,4 @@
-/** Laws of server-side apply that hold whoever applies what, and in which order. */
+/** Laws of server-side apply that hold for any managers, objects and orders. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -9,7 +9,7 @@ import { kinds } from "../../../kube/kinds.ts";
 import type { KubeObject } from "../../../kube/kube.ts";
 import { isRecord } from "../../../runtime/is-record.ts";
 import { equal } from "./fields/equal.ts";
-import { Refused } from "./objects/refused.ts";
+import { StatusError } from "./objects/status-error.ts";
 import { servedOf } from "./served-kinds.ts";
 import { createServer } from "./server.ts";
 
@@ -56,12 +56,16 @@ function stage() {
   return (manager: string, wish: KubeObject) => server.apply(deployments, wish, { manager, force: true });
 }
 
-/** A container whose image was let go by its owner while somebody else still wants the container is rejected. */
-function appliedOrRefused(apply: ReturnType<typeof stage>, manager: string, wish: KubeObject): KubeObject | undefined {
+/** Undefined if rejected because the image's owner dropped it while another manager still applies the container. */
+function applyUnlessImageMissing(
+  apply: ReturnType<typeof stage>,
+  manager: string,
+  wish: KubeObject,
+): KubeObject | undefined {
   try {
     return apply(manager, wish);
   } catch (thrown) {
-    if (thrown instanceof Refused && /image: Required value/.test(thrown.message)) return undefined;
+    if (thrown instanceof StatusError && /image: Required value/.test(thrown.message)) return undefined;
     throw thrown;
   }
 }
@@ -76,11 +80,11 @@ function fulfils(object: unknown, wish: unknown): boolean {
   return isRecord(object) && Object.entries(wish).every(([name, value]) => fulfils(object[name], value));
 }
 
-test("the last one who applied with force has what he wished for, and doing it again changes nothing", () => {
+test("after a forced apply the object has all applied fields, and repeating the apply changes nothing", () => {
   const property = fc.property(anySteps, (steps) => {
     const apply = stage();
     for (const { manager, wish } of steps) {
-      const object = appliedOrRefused(apply, manager, wish);
+      const object = applyUnlessImageMissing(apply, manager, wish);
       if (!object) continue;
       assert.ok(fulfils(object, wish), JSON.stringify(object));
       assert.equal(apply(manager, wish).metadata.resourceVersion, object.metadata.resourceVersion);
@@ -89,17 +93,17 @@ test("the last one who applied with force has what he wished for, and doing it a
   fc.assert(property, { numRuns: runs(50, 2_000) });
 });
 
-test("what nobody wishes for any more is gone, and what the server fills in stays", () => {
+test("fields that no manager applies any more are removed, and server defaults stay", () => {
   const property = fc.property(anySteps, anyWish, (steps, last) => {
     const apply = stage();
-    for (const { manager, wish } of steps) appliedOrRefused(apply, manager, wish);
+    for (const { manager, wish } of steps) applyUnlessImageMissing(apply, manager, wish);
     const bare: KubeObject = {
       metadata: at,
       spec: { selector, template: { metadata: { labels: selector.matchLabels } } },
     };
     const others = ["two", "three"];
     const all = [["one", last], ...others.map((manager) => [manager, bare])] as [string, KubeObject][];
-    fc.pre(all.every(([manager, wish]) => appliedOrRefused(apply, manager, wish)));
+    fc.pre(all.every(([manager, wish]) => applyUnlessImageMissing(apply, manager, wish)));
     const object = apply("one", last);
     const fresh = stage()("one", last);
     assert.deepEqual(object["spec"], fresh["spec"]);

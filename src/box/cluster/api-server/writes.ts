@@ -11,8 +11,8 @@ import { applied, type FieldWriter, ownersAfterUpdate } from "./fields/managers.
 import { type AdmissionDeps, admitByDefinition, admitInto, completeChanged, completeNew } from "./objects/admission.ts";
 import { fillDefaults } from "./objects/defaults.ts";
 import { type IdentityDeps, keptMetadata, nameOf, newMetadata } from "./objects/identity.ts";
-import { alreadyExists, conflict, fault, invalid, modifiedSince, notFound, otherUid } from "./objects/refusals.ts";
-import { Refused } from "./objects/refused.ts";
+import { alreadyExists, conflict, fault, invalid, modifiedSince, notFound, otherUid } from "./objects/rejections.ts";
+import { StatusError } from "./objects/status-error.ts";
 import { validateChange, validateNew } from "./objects/validation.ts";
 import { conform } from "./schema/conform.ts";
 import { pruneCustom } from "./schema/prune.ts";
@@ -50,7 +50,7 @@ export function createWrites(deps: WriteDeps): Writes {
     return { manager, apiVersion: apiVersionOf(kind), subresource, time: stampOf(clock.now()) };
   }
 
-  /** From what somebody sent to what the server holds, without the owners. */
+  /** The object to store for a received one, without the field managers. */
   function decode(served: Served, sent: KubeObject): KubeObject {
     const { kind } = served;
     const whole = { ...sent, apiVersion: apiVersionOf(kind), kind: kind.kind };
@@ -71,7 +71,7 @@ export function createWrites(deps: WriteDeps): Writes {
     return found as KubeObject;
   }
 
-  /** What was there before anybody applied belongs to somebody, so that it is not taken by accident. */
+  /** Fields from before the first apply get an owner, so that an apply conflicts with them. */
   function tracked(served: Served, live: KubeObject): KubeObject {
     if (live.metadata.managedFields) return live;
     const writer = writerOf(served, { manager: "before-first-apply" });
@@ -124,7 +124,7 @@ export function createWrites(deps: WriteDeps): Writes {
       ? { ...live, status: object["status"] }
       : keepStatus(served, live, object);
     if (served.kind.kind === "Namespace" && options.subresource === undefined) next["spec"] = live["spec"];
-    // An object that nobody ever owned anything of stays so, until somebody applies it.
+    // An object without field managers stays without until the first apply.
     const before = isStatus ? live.metadata.managedFields : givenOwners(sent, live);
     const owned = before ? ownersAfterUpdate(live, next, writer, { shape: served.shape, ignored }, before) : [];
     return replace(served, live, next, owned);
@@ -136,7 +136,7 @@ export function createWrites(deps: WriteDeps): Writes {
       if (name === "") throw invalid(served.kind, "", [nameRequired]);
       // The server says so with this status too.
       if (sent.metadata.resourceVersion) {
-        throw new Refused(500, "", "resourceVersion should not be set on objects to be created");
+        throw new StatusError(500, "", "resourceVersion should not be set on objects to be created");
       }
       const object = decode(served, withoutStatus(served, { ...sent, metadata: { ...sent.metadata, name } }));
       const owned = { shape: served.shape, ignored: ignoredBy(served) };
@@ -162,7 +162,7 @@ export function createWrites(deps: WriteDeps): Writes {
       const wrong = typeFault(sent, shape);
       if (wrong !== undefined) {
         const what = `${namespace ?? ""}/${name}; ${apiVersionOf(kind)}, Kind=${kind.kind}`;
-        throw new Refused(500, "", `failed to create typed patch object (${what}): ${wrong}`);
+        throw new StatusError(500, "", `failed to create typed patch object (${what}): ${wrong}`);
       }
       const request = { ...writerOf(served, { manager, subresource }), force };
       const before = live ? tracked(served, live) : blank(served);
@@ -185,7 +185,7 @@ function givenOwners({ metadata }: KubeObject, live: KubeObject): readonly Manag
   return managedFields?.length === 0 ? undefined : managedFields;
 }
 
-/** A node tells its state when it registers; of all others it is for somebody else to say, later. */
+/** A node has a status when it registers; that of other objects is written later by their controllers. */
 function withoutStatus({ hasStatus, kind }: Served, object: KubeObject): KubeObject {
   if (!hasStatus || kind.kind === "Node") return object;
   const { status: _, ...rest } = object;
@@ -205,7 +205,7 @@ function owners(managedFields: readonly ManagedFields[]): Pick<ObjectMeta, "mana
 
 const nameRequired = fault("Required", "metadata.name", undefined, "name or generateName is required");
 
-/** What the main address of an object cannot write, nobody comes to own by writing there. */
+/** Fields that only a subresource can write are not owned by a write to the main resource. */
 function ignoredBy({ hasStatus }: Served): FieldSet {
   return hasStatus ? singleField("status") : noFields;
 }
@@ -219,7 +219,7 @@ function checkVersion({ kind }: Served, live: KubeObject | undefined, sent: Obje
   }
 }
 
-/** The time alone at which somebody came to own what he owned already is no change. */
+/** A newer timestamp alone of the same field manager entry is no change. */
 function isUnchanged(live: KubeObject, next: KubeObject): boolean {
   return equal(timeless(live), timeless(next));
 }

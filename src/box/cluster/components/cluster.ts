@@ -79,7 +79,7 @@ export function startCluster(
 
   const stop = new AbortController();
   const running = queue.run(stop.signal);
-  // Whoever closes the cluster is given the error itself; until then it is at least in the log.
+  // close() throws the error; until then it is in the log.
   running.catch((broken: unknown) => log.error("simulated cluster failed", { reason: reasonOf(broken) }));
 
   return {

@@ -21,7 +21,7 @@ export interface Component {
   readonly name: string;
   /** Notes which keys to look at because of a change. */
   notice(event: ServerEvent, wake: Wake): void;
-  /** Looks at a key; tells in how many milliseconds it wants to look again by itself, if it does. */
+  /** Reconciles a key; returns after how many milliseconds to reconcile it again, if at all. */
   work(key: string): number | undefined;
 }
 

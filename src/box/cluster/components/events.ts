@@ -13,7 +13,7 @@ const simulatedEvents = 2_000;
 const simulatedEventMs = hour;
 
 export interface Events {
-  tell(about: About, type: "Normal" | "Warning", reason: string, note: string): void;
+  record(about: About, type: "Normal" | "Warning", reason: string, note: string): void;
 }
 
 interface About {
@@ -32,7 +32,7 @@ export function createEvents(server: ApiServer, view: View, clock: Clock): Event
   const known = new Map<string, { readonly at: ObjectAt; readonly lastMs: number }>();
   let written = 0;
 
-  function tell(about: About, type: string, reason: string, note: string): void {
+  function record(about: About, type: string, reason: string, note: string): void {
     const { object, by, container = "" } = about;
     const namespace = object.metadata.namespace ?? "default";
     // A namespace on its way out takes no new objects; a real component loses its events there too.
@@ -74,7 +74,7 @@ export function createEvents(server: ApiServer, view: View, clock: Clock): Event
     }
   }
 
-  return { tell };
+  return { record: record };
 }
 
 /** In the older way, with counts and seconds, as kubelets and most controllers still do. */

@@ -17,7 +17,7 @@ export interface NodeSpec {
   readonly ephemeralBytes: bigint;
   /** By the name of their resource: { "nvidia.com/gpu": 8 }. */
   readonly gpus?: Readonly<Record<string, number>>;
-  /** 110 unless told. */
+  /** Default: 110. */
   readonly pods?: number;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
@@ -33,7 +33,7 @@ export interface Nodes {
   ready(name: string): void;
   /** Its machine is not heard of any more; after a while it is held for lost, and its pods are given up. */
   lose(name: string): void;
-  /** The machine is heard of again, and goes on with what it was told meanwhile. */
+  /** The machine reports again, and catches up with changes made meanwhile. */
   bringBack(name: string): void;
   /** It has too little memory left, and has said so. */
   underPressure(name: string): void;
@@ -41,11 +41,11 @@ export interface Nodes {
   relieve(name: string): void;
   cordon(name: string): void;
   uncordon(name: string): void;
-  /** As kubectl does: cordoned, and every pod asked to go by the eviction API. */
+  /** As kubectl drain: cordons the node and evicts every pod by the eviction API. */
   drain(name: string): void;
 }
 
-/** What a kubelet has of its own, which no object tells. */
+/** State of a kubelet that is in no API object. */
 export interface Machine {
   readonly name: string;
   readonly hostIp: string;

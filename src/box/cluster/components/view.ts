@@ -17,7 +17,7 @@ export interface Seen {
 
 export interface View {
   apply(event: ServerEvent): void;
-  /** Kinds are told by their identity. The caller says what shape the objects of a kind have; the API server let nothing else in. */
+  /** Kinds are compared by identity. The caller says what shape the objects of a kind have; the API server let nothing else in. */
   get<T extends Stored>(kind: Kind, at: ObjectAt): T | undefined;
   list<T extends Stored>(kind: Kind, namespace?: string): T[];
   find(uid: string): Seen | undefined;

@@ -1,4 +1,4 @@
-/** How the elements of a list are told apart. */
+/** What identifies the elements of a list. */
 import { isRecord } from "../../../../runtime/is-record.ts";
 import type { ListShape } from "../schema/shape.ts";
 

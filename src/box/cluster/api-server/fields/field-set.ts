@@ -142,7 +142,7 @@ function recordFields(record: Plain, shape: Shape): FieldSet {
     const inside = shapeInside(shape, name);
     const inner = givenFields(value, inside);
     const isField = shape.is === "struct";
-    // A list that is told apart by keys and has no elements gives nothing: nobody owns an empty one.
+    // An empty list with keys has no owner.
     if (isEmpty(inner) && Array.isArray(value) && isKeyed(inside) && isField) continue;
     out[fieldStep(name)] = isField || isEmpty(inner) ? inner : { ".": {}, ...inner };
   }

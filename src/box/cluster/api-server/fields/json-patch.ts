@@ -1,11 +1,11 @@
 /**
  * JSON patches (RFC 6902) as the server carries them out: all operations or none. Other than the RFC says, a field that is
- * not there may be replaced, and passes a test for null. Moves and copies nobody here sends.
+ * not there may be replaced, and passes a test for null. Moves and copies are not supported.
  */
 import { stepsOf } from "../../../../kube/json-fields.ts";
 import { isRecord } from "../../../../runtime/is-record.ts";
-import { badRequest } from "../objects/refusals.ts";
-import { Refused } from "../objects/refused.ts";
+import { badRequest } from "../objects/rejections.ts";
+import { StatusError } from "../objects/status-error.ts";
 import { equal } from "./equal.ts";
 
 export function jsonPatch(target: unknown, operations: readonly unknown[]): unknown {
@@ -73,6 +73,6 @@ function indexIn(step: string, last: number): number {
 }
 
 /** The server says no more than this. */
-function missed(): Refused {
-  return new Refused(422, "Invalid", "the server rejected our request due to an error in our request", {});
+function missed(): StatusError {
+  return new StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {});
 }

@@ -3,7 +3,7 @@
  * structured merge: an update owns what it changes, an apply owns what it gives.
  */
 import type { KubeObject, ManagedFields } from "../../../../kube/kube.ts";
-import { Refused } from "../objects/refused.ts";
+import { StatusError } from "../objects/status-error.ts";
 import type { Plain, Shape } from "../schema/shape.ts";
 import { type Comparison, compare } from "./compare.ts";
 import { equal } from "./equal.ts";
@@ -37,7 +37,7 @@ interface Entry extends Omit<FieldWriter, "time"> {
   readonly fields: FieldSet;
 }
 
-/** Nobody owns what the server itself keeps. */
+/** Fields that the server itself maintains have no owner. */
 const identity: FieldSet = [
   ["apiVersion"],
   ["kind"],
@@ -99,7 +99,7 @@ export function applied(
   const object = prune(merge(present, desired, shape), own?.fields ?? noFields, owned, shape);
   const { added, modified, removed } = compare(present, object, shape);
   const touched = without(union(added, modified), ignored);
-  if (!request.force) refuseConflicts(others, touched);
+  if (!request.force) rejectConflicts(others, touched);
   const rest = others.map((entry) => ({ ...entry, fields: difference(difference(entry.fields, touched), removed) }));
   const { force: _, ...writer } = request;
   const time = equal(present, object) ? own?.time : request.time;
@@ -107,7 +107,7 @@ export function applied(
   return { object, managedFields: writeEntries([...rest, entry]) };
 }
 
-/** Takes out what the manager applied before and no longer does, unless somebody else owns it too. */
+/** Removes fields that the manager applied before and no longer does, unless another manager owns them too. */
 function prune(merged: unknown, last: FieldSet, owned: FieldSet, shape: Shape): Plain {
   if (isEmpty(last)) return merged as Plain;
   const named = (set: FieldSet) => withNamedFields(set, shape);
@@ -116,11 +116,11 @@ function prune(merged: unknown, last: FieldSet, owned: FieldSet, shape: Shape): 
   const withoutLast = remove(merged, named(last), shape);
   const unowned = difference(all, union(fieldsOf(withoutLast), named(owned)));
   const kept = remove(merged, unowned, shape);
-  // What nobody owned, or an update put there, was not the manager's to remove.
+  // A field without an owner, or owned by an update, is not the manager's to remove.
   return (remove(merged, intersection(difference(all, fieldsOf(kept)), named(last)), shape) ?? {}) as Plain;
 }
 
-function refuseConflicts(others: readonly Entry[], touched: FieldSet): void {
+function rejectConflicts(others: readonly Entry[], touched: FieldSet): void {
   const conflicts = others
     .map((entry) => ({ who: textOf(entry), paths: [...pathsOf(intersection(entry.fields, touched))] }))
     .filter(({ paths }) => paths.length > 0);
@@ -133,7 +133,7 @@ function refuseConflicts(others: readonly Entry[], touched: FieldSet): void {
   const lines = conflicts.map(({ who, paths }) => [`conflicts with ${who}:`, ...paths].join("\n- ")).sort();
   const many = `${causes.length} conflicts: ${lines.join("\n")}`;
   const said = causes.length === 1 ? `1 conflict: ${first.message}: ${first.field}` : many;
-  throw new Refused(409, "Conflict", `Apply failed with ${said}`, { causes });
+  throw new StatusError(409, "Conflict", `Apply failed with ${said}`, { causes });
 }
 
 function textOf({ manager, operation, subresource, apiVersion }: Entry): string {

@@ -1,4 +1,4 @@
-/** Lays what somebody applies over what is there, and takes out what he no longer does. */
+/** Merges an applied configuration into the live object, and removes what its manager no longer applies. */
 import { isRecord } from "../../../../runtime/is-record.ts";
 import { isAtomic, type ListShape, type Plain, type Shape, shapeInside } from "../schema/shape.ts";
 import { bySteps, elementStep } from "./elements.ts";
@@ -32,7 +32,7 @@ function mergeLists(live: readonly unknown[], applied: readonly unknown[], shape
   let turn = 0;
   function takeNext(): void {
     const { element, step } = wanted[turn] as (typeof wanted)[number];
-    // Elements that share a key cannot be told apart, so none of them is merged with.
+    // Elements that share a key are ambiguous, so none of them is merged with.
     const same = old.get(step) ?? [];
     out.push(merge(same.length === 1 ? same[0] : undefined, element, shape.of));
     if (step === shared[0]) shared.shift();

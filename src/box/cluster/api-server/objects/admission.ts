@@ -1,4 +1,4 @@
-/** What the API server puts into new objects that nobody owns: addresses of services, tolerations of pods and so on. */
+/** Fields without an owner that the API server sets in new objects: addresses of services, tolerations of pods and so on. */
 import { fieldsOf } from "../../../../kube/json-fields.ts";
 import { kinds, resourceOf } from "../../../../kube/kinds.ts";
 import type { KubeObject } from "../../../../kube/kube.ts";
@@ -9,7 +9,7 @@ import { type Served, type ServedKinds, servedOf } from "../served-kinds.ts";
 import type { Store } from "../store.ts";
 import { elements, fill, type Mutable, mutable, part, partIfThere } from "./mutable.ts";
 import { podSecurityViolation } from "./pod-security.ts";
-import { fault, forbidden, invalid, notFound } from "./refusals.ts";
+import { fault, forbidden, invalid, notFound } from "./rejections.ts";
 
 export interface AdmissionDeps {
   readonly store: Store;
@@ -72,7 +72,7 @@ function sizeOf(claim: KubeObject): unknown {
   return fieldsOf(fieldsOf(fieldsOf(claim["spec"])["resources"])["requests"])["storage"];
 }
 
-/** Of priority, only those that every cluster has are here: nobody can make others. */
+/** Only the built-in priority classes: others cannot be created. */
 const priorityClasses = new Set(["", "system-node-critical", "system-cluster-critical"]);
 
 function admitClasses({ store, served }: AdmissionDeps, pod: KubeObject): void {
@@ -93,7 +93,7 @@ function admitSecurity({ store, served }: AdmissionDeps, { metadata, spec }: Kub
 }
 
 /** How long a pod stays on a node that is lost, where it does not say. */
-const patienceSeconds = 300;
+const defaultTolerationSeconds = 300;
 
 function completePod(pod: Mutable): void {
   const spec = part(pod, "spec");
@@ -105,7 +105,7 @@ function completePod(pod: Mutable): void {
       (each) => (!each["key"] || each["key"] === key) && (!each["effect"] || each["effect"] === "NoExecute"),
     );
     if (!tolerated) {
-      tolerations.push({ effect: "NoExecute", key, operator: "Exists", tolerationSeconds: patienceSeconds });
+      tolerations.push({ effect: "NoExecute", key, operator: "Exists", tolerationSeconds: defaultTolerationSeconds });
     }
   }
   spec["tolerations"] = tolerations;

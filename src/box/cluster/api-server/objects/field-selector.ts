@@ -4,7 +4,7 @@ import { fieldsOf } from "../../../../kube/json-fields.ts";
 import { type Kind, resourceOf } from "../../../../kube/kinds.ts";
 import type { KubeObject } from "../../../../kube/kube.ts";
 import type { Test } from "./label-selector.ts";
-import { badRequest } from "./refusals.ts";
+import { badRequest } from "./rejections.ts";
 
 const regarding = ["kind", "namespace", "name", "uid"].map((field) => `regarding.${field}`);
 

@@ -1,5 +1,5 @@
 /** Which labels an object must have: as objects say it, and as a request does: "app=web,tier in (a,b),!old". */
-import { badRequest } from "./refusals.ts";
+import { badRequest } from "./rejections.ts";
 
 type Labels = Readonly<Record<string, string>>;
 export type Test<T> = (subject: T) => boolean;
@@ -20,7 +20,7 @@ export function selects({ matchLabels = {}, matchExpressions = [] }: LabelSelect
   return matchExpressions.every((requirement) => meets(requirement, labels));
 }
 
-/** Without Gt and Lt, which only nodes are asked about: what this does not know matches nothing. */
+/** Without Gt and Lt, which only node selectors have: unknown operators match nothing. */
 export function meets({ key, operator, values = [] }: Requirement, labels: Labels): boolean {
   const value = labels[key];
   if (operator === "In") return value !== undefined && values.includes(value);

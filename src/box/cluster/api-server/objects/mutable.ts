@@ -1,4 +1,4 @@
-/** An object that was just made and that nobody else has seen yet, so it may still be filled in. */
+/** A new object that is not shared yet, so it may still be filled in. */
 
 import type { KubeObject } from "../../../../kube/kube.ts";
 import { isRecord } from "../../../../runtime/is-record.ts";

@@ -46,7 +46,7 @@ function fillContainer(container: Mutable): void {
   for (const variable of elements(container, "env")) fillFieldRef(partIfThere(variable, "valueFrom"));
 }
 
-/** No tag means the newest image, and the newest image must be asked for. */
+/** No tag means the newest image, which is always pulled. */
 function isLatest(image: string): boolean {
   if (image.includes("@")) return false;
   const tag = /:([^:/]+)$/.exec(image)?.[1] ?? "latest";

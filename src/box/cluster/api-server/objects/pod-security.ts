@@ -1,6 +1,6 @@
 /**
- * Pod Security as a namespace asks for it by its label, at the level `baseline`, in the words of the API server: a pod is
- * rejected, a workload whose pods would be gets a warning. `restricted` nobody here asks for, so nothing is held to it.
+ * Pod Security as a namespace's label enables it, at the level `baseline`, in the words of the API server: a pod is
+ * rejected, a workload whose pods would be gets a warning. `restricted` is not used here, so it is not checked.
  */
 import { fieldsOf, listOf, recordsOf, textOf } from "../../../../kube/json-fields.ts";
 import type { KubeObject } from "../../../../kube/kube.ts";
@@ -155,7 +155,7 @@ function contextOf(each: Fields): Fields {
   return fieldsOf(each["securityContext"]);
 }
 
-/** `pod and containers "a", "b"`; nothing where there is nobody. */
+/** `pod and containers "a", "b"`; nothing for an empty list. */
 function whoOf(wrong: readonly Fields[], pod?: Fields): string {
   const names = wrong.filter((each) => each !== pod).map(({ name }) => String(name));
   const containers = names.length > 0 ? `${plural("container", names)} ${quoted(names)}` : "";

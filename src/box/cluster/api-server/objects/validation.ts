@@ -9,13 +9,13 @@ import { createFound, type Found } from "../rules/found.ts";
 import { checkFinalizers, checkMetadata, checkName } from "../rules/metadata-rules.ts";
 import { customFaults } from "../schema/custom-faults.ts";
 import type { Served } from "../served-kinds.ts";
-import { invalid } from "./refusals.ts";
+import { invalid } from "./rejections.ts";
 
 export function validateNew(served: Served, object: KubeObject): void {
   const found = createFound();
   checkName(served.kind, object, found);
   checkContent(served, object, found);
-  refuse(served, object, found);
+  throwIfInvalid(served, object, found);
 }
 
 export function validateChange(served: Served, live: KubeObject, next: KubeObject): void {
@@ -31,7 +31,7 @@ export function validateChange(served: Served, live: KubeObject, next: KubeObjec
     changes[resource]?.(live, next, found);
     checkContent(served, next, found);
   }
-  refuse(served, next, found);
+  throwIfInvalid(served, next, found);
 }
 
 /** The very same, as where only the status is written. */
@@ -50,7 +50,7 @@ function checkContent({ shape, schema, isCustom }: Served, object: KubeObject, f
   } else if (shape.is === "struct") checkBuiltIn(object, shape, found);
 }
 
-function refuse({ kind }: Served, { metadata }: KubeObject, { faults }: Found): void {
+function throwIfInvalid({ kind }: Served, { metadata }: KubeObject, { faults }: Found): void {
   if (faults.length > 0) throw invalid(kind, metadata.name, faults);
 }
 

@@ -6,8 +6,8 @@ import type { ExecOptions, ExecSession, ObjectAt } from "../../../../kube/kube.t
 import type { Clock } from "../../../../runtime/clock.ts";
 import { isRecord } from "../../../../runtime/is-record.ts";
 import type { ExecStreams, TerminalSize } from "../../components/kubelet/pod-runtime.ts";
-import { badRequest } from "../objects/refusals.ts";
-import { clientError, peer, Refused } from "../objects/refused.ts";
+import { badRequest } from "../objects/rejections.ts";
+import { clientError, peer, StatusError } from "../objects/status-error.ts";
 import { containerOf, type PodDeps, podAt } from "./pods.ts";
 
 export interface ExecDeps extends PodDeps {
@@ -15,17 +15,17 @@ export interface ExecDeps extends PodDeps {
 }
 
 export async function execIn(at: ObjectAt, options: ExecOptions, deps: ExecDeps): Promise<ExecSession> {
-  const asked = { verb: "exec in", resource: objectText(kinds.pod, at) };
+  const operation = { verb: "exec in", resource: objectText(kinds.pod, at) };
   options.signal?.throwIfAborted();
   await deps.clock.yield();
   options.signal?.throwIfAborted();
-  const { session, streams, end } = createSession(options, asked);
+  const { session, streams, end } = createSession(options, operation);
   const running = run(at, options, streams, deps);
-  // What cannot even begin is told at once; all else when it ends.
-  const refused = await Promise.race([running.then(() => undefined, asRefused), deps.clock.yield()]);
-  if (refused) {
-    end(refused);
-    throw told(refused, asked);
+  // A command that cannot start fails at once; other failures arrive when it ends.
+  const failure = await Promise.race([running.then(() => undefined, asStatusError), deps.clock.yield()]);
+  if (failure) {
+    end(failure);
+    throw toClientError(failure, operation);
   }
   running.then((code) => end(undefined, code), end);
   return session;
@@ -40,17 +40,17 @@ async function run(at: ObjectAt, options: ExecOptions, streams: ExecStreams, { s
   return runtime.exec(pod, container, options.command, streams);
 }
 
-function createSession({ tty = false, stdin: hasInput = false, signal }: ExecOptions, asked: Operation) {
+function createSession({ tty = false, stdin: hasInput = false, signal }: ExecOptions, operation: Operation) {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const exit = Promise.withResolvers<number>();
-  // Who does not ask for the exit code need not hear that there is none.
+  // A caller that ignores the exit code gets no unhandled rejection.
   exit.promise.catch(() => undefined);
-  // What a command still says when nobody is there any more is lost.
+  // Output of a command after its client has gone is lost.
   for (const stream of [stdin, stdout, stderr]) stream.on("error", () => undefined);
   const sizes = new Set<(size: TerminalSize) => void>();
 
   function end(thrown: unknown, code?: number): void {
-    if (code === undefined) exit.reject(told(thrown, asked));
+    if (code === undefined) exit.reject(toClientError(thrown, operation));
     else exit.resolve(code);
     signal?.removeEventListener("abort", close);
     for (const stream of [stdin, stdout, stderr]) if (!stream.writableEnded) stream.end();
@@ -78,10 +78,10 @@ function createSession({ tty = false, stdin: hasInput = false, signal }: ExecOpt
   return { session, streams, end };
 }
 
-function asRefused(thrown: unknown): Refused | undefined {
-  return thrown instanceof Refused ? thrown : undefined;
+function asStatusError(thrown: unknown): StatusError | undefined {
+  return thrown instanceof StatusError ? thrown : undefined;
 }
 
-function told(thrown: unknown, asked: Operation): Error {
-  return thrown instanceof Refused ? clientError(thrown, asked) : connectionError(thrown, asked, peer);
+function toClientError(thrown: unknown, operation: Operation): Error {
+  return thrown instanceof StatusError ? clientError(thrown, operation) : connectionError(thrown, operation, peer);
 }

@@ -17,7 +17,7 @@ async function stage(owner: Owner) {
   return { clock, cluster, kube, put, faults: cluster.faults };
 }
 
-test("a watch that lags tells everything later and in order, while reads show what is", async (t) => {
+test("a lagging watch sends all events late and in order, while reads are current", async (t) => {
   const { clock, kube, put, faults } = await stage(t);
   const { cache, changes } = follow(t, kube, namespace);
   await clock.advanceUntil(() => cache.ready, 1_000);
@@ -36,7 +36,7 @@ test("a watch that lags tells everything later and in order, while reads show wh
   assert.deepEqual(changes, ["added a 1", "modified a 2", "modified a 3"]);
 });
 
-test("what happens at the very moment when a late event is due is told after it", async (t) => {
+test("a change at the very moment when a late event is due is sent after it", async (t) => {
   const { clock, cluster, kube, put, faults } = await stage(t);
   const { cache, changes } = follow(t, kube, namespace);
   await clock.advanceUntil(() => cache.ready, 1_000);
@@ -60,7 +60,7 @@ test("a write whose answer is lost was done all the same", async (t) => {
   await kube.create(kinds.configMap, configMap(namespace, "b", {}));
 });
 
-test("a store that goes back has its old objects, kinds and versions, and tells a watch of later ones nothing", async (t) => {
+test("a restored store has its old objects, kinds and versions, and sends nothing to a watch of later ones", async (t) => {
   const { clock, kube, cluster, put, faults } = await stage(t);
   await put("kept", "1");
   const before = cluster.server.get(kinds.configMap, { namespace, name: "kept" })?.metadata.resourceVersion;

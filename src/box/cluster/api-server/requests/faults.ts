@@ -1,50 +1,50 @@
 /** What can go wrong between a client and the API server, to be switched on by tests. */
 import type { Readable } from "node:stream";
 import { type Kind, resourceOf } from "../../../../kube/kinds.ts";
-import { Refused } from "../objects/refused.ts";
+import { StatusError } from "../objects/status-error.ts";
 import type { Verb } from "./api-request.ts";
 
 export interface Faults {
-  /** Rejects the next request, or so many of them. */
-  reject(refusal: FaultyAnswer): void;
+  /** Rejects the next request, or the given number. */
+  reject(rejection: FaultyAnswer): void;
   /** As RBAC does, until it is allowed again. */
   forbid(verb: Verb, kind: Kind): void;
   allow(verb: Verb, kind: Kind): void;
-  /** The next request, or so many of them, is done, and its answer never comes: the connection breaks. */
+  /** Executes the next request, or the given number, and breaks the connection before the answer. */
   loseAnswer(request: FaultyRequest): void;
-  /** Every answer begins so much later. */
+  /** Delays every answer. */
   slow(delayMs: number): void;
-  /** Everything that watches tell, they tell so much later; reads and writes are as quick as ever. */
+  /** Delays all events of watches; reads and writes are not delayed. */
   lagWatches(delayMs: number): void;
-  /** As where etcd is out of space: all is read and watched, and nothing that it would have to keep is taken. */
+  /** As if etcd were out of space: reads and watches work, writes fail. */
   readOnly(): void;
-  /** As where etcd has no leader: the server answers nothing in time, and its watches are silent. */
+  /** As if etcd had no leader: requests time out, and watches are silent. */
   leaderless(): void;
-  /** Lists show what was so many versions ago, as far as that is remembered. */
+  /** Lists show the state of so many versions ago, as far as that is remembered. */
   staleLists(versions: number): void;
-  /** Pages of lists have no more objects than this, however many were asked for. */
+  /** Limits pages of lists to this many objects, whatever limit was requested. */
   smallPages(objects: number): void;
-  /** Ends every watch politely, as a server that stops does. */
+  /** Ends every watch cleanly, as a server that stops does. */
   endWatches(): void;
-  /** Breaks every watch off in the middle of an event. */
+  /** Breaks every watch in the middle of an event. */
   cutWatches(): void;
-  /** Breaks every watch off, those to come too, after so many events. */
+  /** Breaks every watch, later ones too, after so many events. */
   cutWatchesAfter(events: number): void;
-  /** The watches of now stay open, and tell nothing any more. */
+  /** Open watches stay open and send nothing any more. */
   silenceWatches(): void;
-  /** The same for logs that are followed. */
+  /** As `endWatches`, for followed logs. */
   endLogs(): void;
   cutLogs(): void;
   /** Versions before now are gone (410), for watches and for the further pages of lists. */
   forgetPast(): void;
-  /** No version is ever remembered: each watch is told 410. */
+  /** No version is ever remembered: each watch gets 410. */
   rememberNothing(): void;
   /**
-   * As when etcd is restored from a backup: all is as it was so many versions ago, as far as that is remembered, and
-   * the next change gets a version that another one had. Every watch is cut.
+   * As when etcd is restored from a backup: the state is that of so many versions ago, as far as that is remembered, and
+   * the next change gets a version that was in use before. Every watch is cut.
    */
   goBack(versions: number): void;
-  /** All is well again. What was forgotten stays so. */
+  /** Ends all faults. Forgotten versions stay forgotten. */
   clear(): void;
 }
 
@@ -61,7 +61,7 @@ interface FaultyRequest {
   readonly path?: string;
 }
 
-interface Asked {
+interface ReceivedRequest {
   readonly verb: Verb;
   /** "pods", "deployments.apps" */
   readonly resource: string;
@@ -69,7 +69,7 @@ interface Asked {
   readonly dryRun: boolean;
 }
 
-/** The side of the server: what it must do now. */
+/** The faults as the server sees them. */
 export interface FaultState {
   readonly delayMs: number;
   readonly watchLagMs: number;
@@ -77,12 +77,12 @@ export interface FaultState {
   readonly mostPageObjects: number;
   readonly cutAfterEvents: number | undefined;
   readonly remembersNothing: boolean;
-  /** Logs that are being followed. */
+  /** Followed logs. */
   readonly logs: Set<Readable>;
-  /** Throws the rejection that this request gets, if it gets one. */
-  check(asked: Asked): void;
-  /** Whether the answer to this request is to get lost. */
-  loses(asked: Asked): boolean;
+  /** Throws if this request is to be rejected. */
+  check(request: ReceivedRequest): void;
+  /** Whether the answer to this request is lost. */
+  loses(request: ReceivedRequest): boolean;
 }
 
 export interface WatchFaults {
@@ -103,36 +103,37 @@ const allIsWell = {
   readOnly: false,
 };
 
-/** What tests do to the server itself. */
+/** Operations on the store that tests trigger. */
 interface ServerFaults {
   forget(): void;
   goBack(versions: number): void;
 }
 
 export function createFaults(watches: () => WatchFaults, server: ServerFaults): { faults: Faults; state: FaultState } {
-  const refusals = createTickets<FaultyAnswer>();
+  const rejections = createTickets<FaultyAnswer>();
   const losses = createTickets<FaultyRequest>();
   const forbidden = new Set<string>();
   const state = {
     ...allIsWell,
     logs: new Set<Readable>(),
-    check(asked: Asked): void {
-      const { verb, resource } = asked;
+    check(request: ReceivedRequest): void {
+      const { verb, resource } = request;
       if (forbidden.has(`${verb} ${resource}`)) {
-        throw new Refused(
+        throw new StatusError(
           403,
           "Forbidden",
           `${resource} is forbidden: User "test" cannot ${verb} resource "${resource}"`,
         );
       }
-      if (state.readOnly && isKept(asked)) throw new Refused(500, "", "etcdserver: mvcc: database space exceeded");
-      const refusal = refusals.take(asked);
-      if (refusal) throw refused(refusal);
+      if (state.readOnly && isKept(request))
+        throw new StatusError(500, "", "etcdserver: mvcc: database space exceeded");
+      const rejection = rejections.take(request);
+      if (rejection) throw toStatusError(rejection);
     },
-    loses: (asked: Asked) => losses.take(asked) !== undefined,
+    loses: (request: ReceivedRequest) => losses.take(request) !== undefined,
   };
   const faults: Faults = {
-    reject: (refusal) => refusals.add(refusal),
+    reject: (rejection) => rejections.add(rejection),
     loseAnswer: (request) => losses.add(request),
     forbid: (verb, kind) => void forbidden.add(`${verb} ${resourceOf(kind)}`),
     allow: (verb, kind) => void forbidden.delete(`${verb} ${resourceOf(kind)}`),
@@ -147,7 +148,7 @@ export function createFaults(watches: () => WatchFaults, server: ServerFaults): 
     },
     leaderless() {
       state.delayMs = leaderlessMs;
-      refusals.add({ status: 504, times: Number.POSITIVE_INFINITY });
+      rejections.add({ status: 504, times: Number.POSITIVE_INFINITY });
       watches().silence();
     },
     staleLists(versions) {
@@ -181,7 +182,7 @@ export function createFaults(watches: () => WatchFaults, server: ServerFaults): 
       server.goBack(versions);
     },
     clear() {
-      refusals.clear();
+      rejections.clear();
       losses.clear();
       forbidden.clear();
       Object.assign(state, allIsWell);
@@ -191,24 +192,24 @@ export function createFaults(watches: () => WatchFaults, server: ServerFaults): 
   return { faults, state };
 }
 
-/** What a real server lets a request take before it gives up on etcd. */
+/** A real server's time-out of a request while etcd does not answer. */
 const leaderlessMs = 60_000;
 
-/** Their end is written down before they go. The end of others makes room, and a full etcd takes it. */
+/** Their deletion is written before they go. The deletion of others frees space, and a full etcd accepts it. */
 const marked = new Set(["namespaces", "pods", "persistentvolumeclaims"]);
 
-function isKept({ verb, resource, dryRun }: Asked): boolean {
+function isKept({ verb, resource, dryRun }: ReceivedRequest): boolean {
   if (dryRun) return false;
   return ["create", "update", "patch"].includes(verb) || (verb === "delete" && marked.has(resource));
 }
 
-/** Each is good for so many requests that fit it. */
+/** Faults that each apply to a number of matching requests. */
 function createTickets<T extends FaultyRequest>() {
   let tickets: { readonly fault: T; left: number }[] = [];
   return {
     add: (fault: T) => void tickets.push({ fault, left: fault.times ?? 1 }),
-    take(asked: Asked): T | undefined {
-      const found = tickets.find(({ fault }) => fits(fault, asked));
+    take(request: ReceivedRequest): T | undefined {
+      const found = tickets.find(({ fault }) => fits(fault, request));
       if (found) found.left -= 1;
       tickets = tickets.filter(({ left }) => left > 0);
       return found?.fault;
@@ -219,10 +220,10 @@ function createTickets<T extends FaultyRequest>() {
   };
 }
 
-function fits({ verb, kind, path = "" }: FaultyRequest, asked: Asked): boolean {
-  if (verb !== undefined && verb !== asked.verb) return false;
-  if (kind !== undefined && resourceOf(kind) !== asked.resource) return false;
-  return asked.path.includes(path);
+function fits({ verb, kind, path = "" }: FaultyRequest, request: ReceivedRequest): boolean {
+  if (verb !== undefined && verb !== request.verb) return false;
+  if (kind !== undefined && resourceOf(kind) !== request.resource) return false;
+  return request.path.includes(path);
 }
 
 const reasons: Readonly<Record<number, string>> = {
@@ -235,7 +236,7 @@ const reasons: Readonly<Record<number, string>> = {
   504: "Timeout",
 };
 
-function refused({ status, retryAfterSeconds }: FaultyAnswer): Refused {
+function toStatusError({ status, retryAfterSeconds }: FaultyAnswer): StatusError {
   const details = retryAfterSeconds === undefined ? undefined : { retryAfterSeconds };
-  return new Refused(status, reasons[status] ?? "", "a fault that a test switched on", details);
+  return new StatusError(status, reasons[status] ?? "", "a fault that a test switched on", details);
 }

@@ -5,8 +5,8 @@ import type { KubeObject } from "../../../../kube/kube.ts";
 import { isRecord } from "../../../../runtime/is-record.ts";
 import { parseJson } from "../../../../runtime/parse-json.ts";
 import type { Test } from "../objects/label-selector.ts";
-import { badRequest } from "../objects/refusals.ts";
-import { Refused } from "../objects/refused.ts";
+import { badRequest } from "../objects/rejections.ts";
+import { StatusError } from "../objects/status-error.ts";
 import type { Served } from "../served-kinds.ts";
 import { type Store, storeKey } from "../store.ts";
 import type { FaultState } from "./faults.ts";
@@ -62,7 +62,7 @@ function readToken(token: string): { version: number; after: string } {
   throw badRequest("invalid continue token: continue key is not valid");
 }
 
-const tooOld = new Refused(
+const tooOld = new StatusError(
   410,
   "Expired",
   "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.",

@@ -4,8 +4,8 @@ import type { KubeObject } from "../../../../kube/kube.ts";
 import type { ContainerUsage, PodRuntime } from "../../components/kubelet/pod-runtime.ts";
 import type { Pod } from "../../components/shapes/pod.ts";
 import { durationText, stampOf } from "../../components/shapes/time.ts";
-import { notFound } from "../objects/refusals.ts";
-import { noSuchResource, Refused } from "../objects/refused.ts";
+import { notFound } from "../objects/rejections.ts";
+import { noSuchResource, StatusError } from "../objects/status-error.ts";
 import { servedOf } from "../served-kinds.ts";
 import { readSelection, type Server } from "../server.ts";
 import { type ApiAnswer, type Call, jsonAnswer } from "./api-request.ts";
@@ -37,7 +37,11 @@ export function answerMetrics(deps: MetricsDeps, { route, query, verb }: Call): 
     plural === podMetrics.plural ? ([podMetrics, kinds.pod] as const) : ([nodeMetrics, kinds.node] as const);
   if (plural !== kind.plural) throw noSuchResource();
   if (verb !== "get" && verb !== "list") {
-    throw new Refused(405, "MethodNotAllowed", `${verb} is not supported on resources of kind "${resourceOf(kind)}"`);
+    throw new StatusError(
+      405,
+      "MethodNotAllowed",
+      `${verb} is not supported on resources of kind "${resourceOf(kind)}"`,
+    );
   }
   const of = servedOf(deps.server.served, measured);
   const labelSelector = query.get("labelSelector") ?? undefined;

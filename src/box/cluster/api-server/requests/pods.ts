@@ -6,8 +6,8 @@ import type { CallOptions, KubeObject, LogLine, ObjectAt } from "../../../../kub
 import type { ContainerLog, PodRuntime } from "../../components/kubelet/pod-runtime.ts";
 import { isReady, type Pod } from "../../components/shapes/pod.ts";
 import { selects } from "../objects/label-selector.ts";
-import { badRequest, notFound } from "../objects/refusals.ts";
-import { clientError, Refused } from "../objects/refused.ts";
+import { badRequest, notFound } from "../objects/rejections.ts";
+import { clientError, StatusError } from "../objects/status-error.ts";
 import type { Plain } from "../schema/shape.ts";
 import { servedOf } from "../served-kinds.ts";
 import type { Server } from "../server.ts";
@@ -53,7 +53,7 @@ export function readLog({ server, runtime, faults }: PodDeps, at: ObjectAt, { qu
   return { status: 200, headers, body: followed(log, lines, write, faults.logs) };
 }
 
-/** What nobody reads stays on the node, as far as that keeps it. */
+/** Unread log lines stay on the node, up to its log size. */
 function followed(
   log: ContainerLog,
   lines: readonly LogLine[],
@@ -129,7 +129,7 @@ export async function forwardTo(
   { signal }: CallOptions,
   { server, runtime, faults }: PodDeps,
 ): Promise<Duplex> {
-  const asked = { verb: "connect to", resource: objectText(kinds.pod, at) };
+  const operation = { verb: "connect to", resource: objectText(kinds.pod, at) };
   signal?.throwIfAborted();
   try {
     faults.check({ verb: "get", resource: "pods", path: `${at.namespace}/${at.name}/portforward`, dryRun: false });
@@ -137,7 +137,7 @@ export async function forwardTo(
     signal?.addEventListener("abort", () => void connection.destroy(), { once: true });
     return connection;
   } catch (thrown) {
-    throw thrown instanceof Refused ? clientError(thrown, asked) : thrown;
+    throw thrown instanceof StatusError ? clientError(thrown, operation) : thrown;
   }
 }
 
@@ -180,6 +180,6 @@ function targetPort({ targetPort: target }: Plain, { spec }: Pod): number | unde
   return ports.find(({ name }) => name === target)?.containerPort;
 }
 
-function unavailable(message: string): Refused {
-  return new Refused(503, "ServiceUnavailable", message);
+function unavailable(message: string): StatusError {
+  return new StatusError(503, "ServiceUnavailable", message);
 }

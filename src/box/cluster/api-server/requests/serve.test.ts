@@ -74,19 +74,19 @@ async function linesOf(
     .map((line) => JSON.parse(line));
 }
 
-test("a watch tells what happened since its version, what is there when it has none, and 410 when that is forgotten", async (t) => {
+test("a watch sends changes since its version, all objects without a version, and 410 for a forgotten version", async (t) => {
   const { ask, put, cluster } = await stage(t);
   const { resourceVersion } = put("a", "1").metadata;
   put("b", "1");
   cluster.server.delete(kinds.configMap, { namespace, name: "a" });
   const watch = (version: string) => ask("GET", `${collection}?watch=1&resourceVersion=${version}`);
-  const told = async (version: string) => {
+  const eventsSince = async (version: string) => {
     const { body } = await watch(version);
     cluster.faults.endWatches();
     return (await linesOf(body)).map(({ type, object }) => `${type} ${object.metadata.name ?? object.code}`);
   };
-  assert.deepEqual(await told(resourceVersion ?? ""), ["ADDED b", "DELETED a"]);
-  assert.deepEqual(await told("0"), ["ADDED b", "ADDED kube-root-ca.crt"]);
+  assert.deepEqual(await eventsSince(resourceVersion ?? ""), ["ADDED b", "DELETED a"]);
+  assert.deepEqual(await eventsSince("0"), ["ADDED b", "ADDED kube-root-ca.crt"]);
   for (let n = 0; n < 2 * simulatedHistory; n += 1) put("b", String(n));
   const { body } = await watch(resourceVersion ?? "");
   const [line] = await linesOf(body);
@@ -94,7 +94,7 @@ test("a watch tells what happened since its version, what is there when it has n
   assert.equal(line?.object.code, 410);
 });
 
-test("a quiet watch is told the version every minute, and once more before it ends", async (t) => {
+test("a quiet watch gets a bookmark every minute, and once more before it ends", async (t) => {
   const { ask, clock, put } = await stage(t);
   const { resourceVersion } = put("a", "1").metadata;
   const wishes = `watch=1&resourceVersion=${resourceVersion}&allowWatchBookmarks=true&timeoutSeconds=100`;
@@ -130,9 +130,9 @@ test("a patch takes a field away with null", async (t) => {
 test("a server that has too much to do says when to come back", async (t) => {
   const { json, cluster } = await stage(t);
   cluster.faults.reject({ status: 429, retryAfterSeconds: 3 });
-  const refused = await json("GET", collection);
-  assert.equal(refused.status, 429);
-  assert.equal(refused.headers["retry-after"], "3");
+  const rejected = await json("GET", collection);
+  assert.equal(rejected.status, 429);
+  assert.equal(rejected.headers["retry-after"], "3");
   assert.equal((await json("GET", collection)).status, 200);
 });
 
@@ -152,7 +152,7 @@ test("who reads too slowly is cut off and can come back", async (t) => {
   const { body } = await ask("GET", `${collection}?watch=1&resourceVersion=${resourceVersion}`);
   const long = "x".repeat(simulatedWatchBytes / 128);
   for (let n = 0; n < 160; n += 1) put(`map-${n}`, `${long}${n}`);
-  const told = body.resume();
-  await once(told, "end");
+  const events = body.resume();
+  await once(events, "end");
   assert.ok(body.readableEnded);
 });

@@ -6,8 +6,8 @@ import { resourceOf } from "../../../../kube/kinds.ts";
 import { type Clock, sleep } from "../../../../runtime/clock.ts";
 import { minute } from "../../../../runtime/durations.ts";
 import type { PodRuntime } from "../../components/kubelet/pod-runtime.ts";
-import { notFound } from "../objects/refusals.ts";
-import { noSuchResource, peer, Refused, statusOf } from "../objects/refused.ts";
+import { notFound } from "../objects/rejections.ts";
+import { noSuchResource, peer, StatusError, statusOf } from "../objects/status-error.ts";
 import type { Served } from "../served-kinds.ts";
 import { readSelection, type Server } from "../server.ts";
 import { type ApiAnswer, type Call, isTrue, jsonAnswer, verbOf } from "./api-request.ts";
@@ -42,7 +42,7 @@ export function createServe(deps: ServeDeps): Serve {
     try {
       return await answer(request, deps);
     } catch (thrown) {
-      if (!(thrown instanceof Refused)) throw thrown;
+      if (!(thrown instanceof StatusError)) throw thrown;
       const seconds = thrown.details?.retryAfterSeconds;
       const headers: Record<string, string> = seconds === undefined ? {} : { "retry-after": String(seconds) };
       return jsonAnswer(statusOf(thrown), thrown.status, headers);
@@ -66,14 +66,14 @@ async function answer(request: SentRequest, deps: ServeDeps): Promise<ApiAnswer>
   }
   const call: Call = { ...request, route, query, verb: verbOf(request.method, route, query) };
   const resource = resourceOf({ ...route, kind: "", namespaced: true });
-  const asked = { verb: call.verb, resource, path, dryRun: query.has("dryRun") };
-  deps.faults.check(asked);
+  const received = { verb: call.verb, resource, path, dryRun: query.has("dryRun") };
+  deps.faults.check(received);
   if (deps.metrics && isMetrics(route)) return answerMetrics({ ...deps, nowMs: deps.clock.now() }, call);
   const served = deps.server.served.of(route);
   if (served) {
     const given = await answerFor(served, call, deps);
-    // The request was done, and nobody will hear of it.
-    if (deps.faults.loses(asked)) throw connectionError(new Error("socket hang up"), request, peer);
+    // The request was executed, and its answer is lost.
+    if (deps.faults.loses(received)) throw connectionError(new Error("socket hang up"), request, peer);
     return given;
   }
   // A group that has nothing at all is not even known to be one.
@@ -91,10 +91,10 @@ function checkSize({ body = "" }: Call, { kind }: Served): void {
   const bytes = Buffer.byteLength(body);
   if (bytes > mostReadBytes) {
     const message = `Request entity too large: limit is ${mostReadBytes}`;
-    throw new Refused(413, "RequestEntityTooLarge", message);
+    throw new StatusError(413, "RequestEntityTooLarge", message);
   }
   if (bytes > mostStoredBytes && !smallKinds.has(kind.plural)) {
-    throw new Refused(500, "", "etcdserver: request is too large");
+    throw new StatusError(500, "", "etcdserver: request is too large");
   }
 }
 

@@ -4,7 +4,7 @@ import { connectionError } from "../../../../kube/client/api-errors.ts";
 import type { SentRequest, Transport } from "../../../../kube/client/transport.ts";
 import { withDeadline } from "../../../../runtime/clock.ts";
 import { kubeCallMs } from "../../../../runtime/limits.ts";
-import { peer } from "../objects/refused.ts";
+import { peer } from "../objects/status-error.ts";
 import type { ApiAnswer } from "./api-request.ts";
 import { type ExecDeps, execIn } from "./exec-session.ts";
 import { forwardTo } from "./pods.ts";

@@ -1,27 +1,27 @@
-/** Watches: what happened since a version, and then what happens, with the version told now and then. */
+/** Watches: changes since a version, then further changes as they happen, with regular bookmarks. */
 import { Readable } from "node:stream";
 import { apiVersionOf, kinds, resourceOf } from "../../../../kube/kinds.ts";
 import type { KubeObject } from "../../../../kube/kube.ts";
 import type { Clock, Timer } from "../../../../runtime/clock.ts";
 import { minute, second } from "../../../../runtime/durations.ts";
 import type { Test } from "../objects/label-selector.ts";
-import { badRequest } from "../objects/refusals.ts";
-import { Refused, statusOf } from "../objects/refused.ts";
+import { badRequest } from "../objects/rejections.ts";
+import { StatusError, statusOf } from "../objects/status-error.ts";
 import type { Served } from "../served-kinds.ts";
 import type { Store, StoredChange } from "../store.ts";
 import type { FaultState, WatchFaults } from "./faults.ts";
 
 /** What one watch may have waiting; a reader that is further behind is cut off, as by a real server. */
 export const simulatedWatchBytes = 64 * 1024 * 1024;
-/** How often a quiet watch is told the version, as a real server does. */
+/** Interval of bookmarks, as of a real server. */
 const simulatedBookmarkMs = minute;
-/** And once more so long before its end. */
+/** The last bookmark comes this long before the end. */
 const simulatedLastBookmarkMs = 2 * second;
 
 interface WatchRequest {
   readonly served: Served;
   readonly wanted: Test<KubeObject>;
-  /** Undefined or "0": what is there comes first. */
+  /** Undefined or "0": existing objects come first. */
   readonly from: string | undefined;
   readonly lastsMs: number;
   readonly bookmarks: boolean;
@@ -35,13 +35,13 @@ export interface Watches extends WatchFaults {
 interface OpenWatch {
   readonly resource: string;
   readonly body: Readable;
-  tell(change: StoredChange): void;
+  onChange(change: StoredChange): void;
   silent: boolean;
   /** Events until it is cut. */
   left: number;
-  /** The version that whoever watches has seen; what is not above it he is not told, even where versions went back. */
+  /** The version that the client has seen; changes up to it are not sent, even after a restore. */
   readonly seen: number;
-  /** Until when what was to be told is still on its way. */
+  /** Until when earlier events are delayed. */
   busyUntilMs: number;
   /** Events that wait until then. */
   late: number;
@@ -55,14 +55,14 @@ interface WatchesDeps {
 
 export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
   const open = new Set<OpenWatch>();
-  /** One text for all who watch: they are told one after the other of the same object. */
+  /** The last object as JSON, shared by all watches of a change. */
   let written: { readonly object: KubeObject; readonly text: string } | undefined;
 
   store.subscribe((change) => {
     const resource = resourceOf(change.served.kind);
-    for (const watch of open) if (watch.resource === resource) watch.tell(change);
+    for (const watch of open) if (watch.resource === resource) watch.onChange(change);
     written = undefined;
-    // Who watches a kind that is gone is to ask again, and then be told that there is none.
+    // A watch of a removed kind ends, so that the client's next request gets 404.
     if (change.served.kind === kinds.customResourceDefinition && change.type === "deleted") {
       for (const watch of open) if (watch.resource === change.object.metadata.name) end(watch);
     }
@@ -109,8 +109,12 @@ export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
     watch.body.push(null);
   }
 
-  /** To one who selects, what no longer fits is gone, and what fits now is new. */
-  function tell(watch: OpenWatch, { wanted }: WatchRequest, { type, object, before, version }: StoredChange): void {
+  /** With a selector, an object that no longer matches is deleted, and one that matches now is added. */
+  function sendChange(
+    watch: OpenWatch,
+    { wanted }: WatchRequest,
+    { type, object, before, version }: StoredChange,
+  ): void {
     if (version <= watch.seen) return;
     const was = before !== undefined && wanted(before);
     const is = type !== "deleted" && wanted(object);
@@ -127,11 +131,12 @@ export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
     const since = faults.remembersNothing ? undefined : store.changesAfter(watch.seen);
     if (!since) {
       const message = `too old resource version: ${from} (${store.version})`;
-      send(watch, "ERROR", JSON.stringify(statusOf(new Refused(410, "Expired", message))));
+      send(watch, "ERROR", JSON.stringify(statusOf(new StatusError(410, "Expired", message))));
       end(watch);
       return;
     }
-    for (const change of since) if (resourceOf(change.served.kind) === watch.resource) tell(watch, request, change);
+    for (const change of since)
+      if (resourceOf(change.served.kind) === watch.resource) sendChange(watch, request, change);
   }
 
   function schedule(watch: OpenWatch, { served, lastsMs, bookmarks }: WatchRequest): void {
@@ -160,12 +165,12 @@ export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
   return {
     open(request) {
       const body = new Readable({ read: () => undefined });
-      // Who reads it is told by the reading; one whom nobody reads any more must not end the process.
+      // A reader gets the error from its read; without a reader it must not end the process.
       body.on("error", () => undefined);
       const watch: OpenWatch = {
         resource: resourceOf(request.served.kind),
         body,
-        tell: (change) => tell(watch, request, change),
+        onChange: (change) => sendChange(watch, request, change),
         silent: false,
         left: faults.cutAfterEvents ?? Number.POSITIVE_INFINITY,
         seen: isVersion(request.from) ? readVersion(request.from) : 0,
@@ -191,7 +196,7 @@ export function createWatches({ store, clock, faults }: WatchesDeps): Watches {
   };
 }
 
-/** What goes is told as it last was, with the version of its going. */
+/** A deleted object as it last was, with the version of its deletion. */
 function goneAs(before: KubeObject, now: KubeObject): KubeObject {
   const { resourceVersion } = now.metadata;
   return { ...before, metadata: { ...before.metadata, ...(resourceVersion === undefined ? {} : { resourceVersion }) } };

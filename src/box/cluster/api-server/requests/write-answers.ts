@@ -5,8 +5,8 @@ import type { DeleteOptions, KubeObject, ObjectAt, ObjectMeta } from "../../../.
 import { isRecord } from "../../../../runtime/is-record.ts";
 import { parseJson } from "../../../../runtime/parse-json.ts";
 import { podSecurityViolation } from "../objects/pod-security.ts";
-import { badRequest, fault, invalid } from "../objects/refusals.ts";
-import { Refused } from "../objects/refused.ts";
+import { badRequest, fault, invalid } from "../objects/rejections.ts";
+import { StatusError } from "../objects/status-error.ts";
 import type { Plain } from "../schema/shape.ts";
 import { type Served, servedOf } from "../served-kinds.ts";
 import type { DryServer, Server } from "../server.ts";
@@ -43,8 +43,13 @@ function written(served: Served, object: KubeObject, { store, served: all }: Ser
   return jsonAnswer(object, status, { warning: `299 - "${text}"` });
 }
 
-function notAllowed(): Refused {
-  return new Refused(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {});
+function notAllowed(): StatusError {
+  return new StatusError(
+    405,
+    "MethodNotAllowed",
+    "the server does not allow this method on the requested resource",
+    {},
+  );
 }
 
 function answerPatch(served: Served, at: ObjectAt, call: WriteCall, server: Server): ApiAnswer {
@@ -57,7 +62,7 @@ function answerPatch(served: Served, at: ObjectAt, call: WriteCall, server: Serv
     return written(served, object, server);
   }
   if (!type.startsWith("application/apply-patch+yaml") || subresource === "finalize") {
-    throw new Refused(415, "UnsupportedMediaType", `the body of the request was in an unknown format - ${type}`);
+    throw new StatusError(415, "UnsupportedMediaType", `the body of the request was in an unknown format - ${type}`);
   }
   const manager = call.query.get("fieldManager");
   if (!manager) throw invalid(patchOptions, "", [managerRequired]);

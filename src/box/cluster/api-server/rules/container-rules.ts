@@ -46,11 +46,11 @@ const resources: Rule = (value, at, found) => {
   }
   for (const [name, request] of Object.entries(requests)) {
     const limit = limits[name];
-    // What cannot be shared out more than once is asked for as a whole.
-    const isWhole = !standardResources.test(name) || name.startsWith("hugepages-");
-    if (limit === undefined) found.when(isWhole, "Required", `${at}.limits`);
+    // Without overcommit, requests must equal limits.
+    const isExclusive = !standardResources.test(name) || name.startsWith("hugepages-");
+    if (limit === undefined) found.when(isExclusive, "Required", `${at}.limits`);
     else {
-      const isWrong = isWhole ? nano(request) !== nano(limit) : nano(request) > nano(limit);
+      const isWrong = isExclusive ? nano(request) !== nano(limit) : nano(request) > nano(limit);
       found.when(isWrong, "Invalid", `${at}.requests`, request);
     }
   }

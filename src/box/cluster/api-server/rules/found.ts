@@ -1,7 +1,7 @@
 /** Gathers what is wrong with an object: the field and the reason are the API server's, the sentence is our own. */
 import { isIP } from "node:net";
 import { fieldsOf } from "../../../../kube/json-fields.ts";
-import { type Fault, type FaultReason, fault } from "../objects/refusals.ts";
+import { type Fault, type FaultReason, fault } from "../objects/rejections.ts";
 import type { Plain } from "../schema/shape.ts";
 import { labelValue, portName, qualifiedNameFaults } from "./texts.ts";
 

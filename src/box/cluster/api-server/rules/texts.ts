@@ -4,7 +4,7 @@ const label = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 export const subdomain = new RegExp(`^(?=.{1,253}$)${label}(\\.${label})*$`);
 export const wildcardSubdomain = new RegExp(`^(?=.{1,253}$)\\*\\.${label}(\\.${label})*$`);
 export const dnsLabel = new RegExp(`^(?=.{1,63}$)${label}$`);
-/** Of services: it begins with a letter. */
+/** Of services: it begins with one of a to z. */
 export const oldLabel = /^(?=.{1,63}$)[a-z]([-a-z0-9]*[a-z0-9])?$/;
 export const pathSegment = /^(?=.{1,253}$)(?!\.{1,2}$)[^/%]+$/;
 export const portName = /^(?=.{1,15}$)(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;

@@ -9,7 +9,7 @@ let shapes: ((name: string) => Shape) | undefined;
 
 /** "core.v1.Pod" */
 export function builtInShape(name: string): StructShape {
-  // Read when the first one is asked for: a provider on a real cluster never needs them.
+  // Read on first use: a provider on a real cluster never needs them.
   shapes ??= createShapes(readDefinitions());
   const shape = shapes(name);
   invariant(shape.is === "struct", "a type of the API is there", { name });

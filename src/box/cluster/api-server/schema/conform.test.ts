@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Refused } from "../objects/refused.ts";
+import { StatusError } from "../objects/status-error.ts";
 import { builtInShape } from "./built-in.ts";
 import { conform } from "./conform.ts";
 import { pruneCustom } from "./prune.ts";
@@ -21,7 +21,7 @@ test("zero values are left out or put in, as the type says", () => {
   const container = { name: "a", image: "", stdin: false, env: [], args: ["x"], ports: [{ containerPort: 0 }] };
   assert.deepEqual(conform({ containers: [container], hostNetwork: false, hostUsers: false }, podSpec), {
     containers: [{ name: "a", args: ["x"], ports: [{ containerPort: 0, protocol: "TCP" }], resources: {} }],
-    // Of this one the server can tell false from nothing.
+    // For this field the server distinguishes false from unset.
     hostUsers: false,
   });
 });
@@ -53,7 +53,7 @@ test("a value of another type is rejected with its place", () => {
   const wrong = { spec: { containers: [{ name: "a", env: [{ name: "A", value: 1 }] }] } };
   assert.throws(
     () => conform(wrong, pod),
-    (thrown) => thrown instanceof Refused && /\.spec\.containers\.env\.value: expected string/.test(thrown.message),
+    (thrown) => thrown instanceof StatusError && /\.spec\.containers\.env\.value: expected string/.test(thrown.message),
   );
   assert.equal(typeFault(wrong, pod), '.spec.containers[name="a"].env[name="A"].value: expected string, got 1');
   assert.equal(typeFault({ spec: { container: [] } }, pod), ".spec.container: field not declared in schema");

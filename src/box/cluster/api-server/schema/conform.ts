@@ -5,7 +5,7 @@
 import { formatQuantity, parseQuantity } from "../../../../market/quantity.ts";
 import { ProviderError } from "../../../../runtime/errors.ts";
 import { isRecord } from "../../../../runtime/is-record.ts";
-import { Refused } from "../objects/refused.ts";
+import { StatusError } from "../objects/status-error.ts";
 import type { ListShape, Plain, Scalar, Shape, StructShape } from "./shape.ts";
 
 export function conform(value: unknown, shape: Shape, path = ""): unknown {
@@ -105,7 +105,7 @@ const zeroScalars: Readonly<Record<Scalar, unknown>> = {
   "micro-time": null,
 };
 
-function mistyped(value: unknown, wanted: string, path: string): Refused {
+function mistyped(value: unknown, wanted: string, path: string): StatusError {
   const got = Array.isArray(value) ? "array" : value === null ? "null" : typeof value;
-  return new Refused(400, "BadRequest", `${path || "the object"}: expected ${wanted}, got ${got}`);
+  return new StatusError(400, "BadRequest", `${path || "the object"}: expected ${wanted}, got ${got}`);
 }

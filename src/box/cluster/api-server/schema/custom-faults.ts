@@ -2,7 +2,7 @@
 import { fieldsOf, listOf, recordsOf } from "../../../../kube/json-fields.ts";
 import { isRecord } from "../../../../runtime/is-record.ts";
 import { equal } from "../fields/equal.ts";
-import { type Fault, fault } from "../objects/refusals.ts";
+import { type Fault, fault } from "../objects/rejections.ts";
 import type { Plain } from "./shape.ts";
 
 export function customFaults(value: unknown, schema: Plain, path: string): Fault[] {
@@ -59,7 +59,7 @@ function listFaults(list: readonly unknown[], schema: Plain, path: string): Faul
   ];
 }
 
-/** Elements that are told apart must not be the same. */
+/** Elements with keys must be unique. */
 function sameFaults(list: readonly unknown[], schema: Plain, path: string): Fault[] {
   const type = schema["x-kubernetes-list-type"];
   if (type !== "map" && type !== "set") return [];

@@ -38,7 +38,7 @@ const ownScalars: Readonly<Record<string, Scalar>> = {
   "meta.v1.MicroTime": "micro-time",
 };
 
-/** Types may be of each other, so each is read when it is first asked for, and known from then on. */
+/** Types may refer to each other, so each is read on first use and cached. */
 export function createShapes(definitions: Readonly<Record<string, Plain>>): Lookup {
   const shapes = new Map<string, Shape>();
   function named(name: string): Shape {

@@ -54,7 +54,7 @@ interface MapShape {
 export interface ListShape {
   readonly is: "list";
   readonly of: Shape;
-  /** Elements are told apart by these fields, by their value, or not at all. */
+  /** Elements are identified by these fields, by their value, or not at all. */
   readonly by: readonly ListKey[] | "value" | "nothing";
 }
 

@@ -18,7 +18,7 @@ export function typeFault(value: unknown, shape: Shape, path = ""): string | und
   return undefined;
 }
 
-/** Elements that are told apart must not be the same. */
+/** Elements with keys must be unique. */
 function listFault(value: unknown, shape: ListShape, path: string): string | undefined {
   if (!Array.isArray(value)) return `${path}: expected list, got ${typeof value}`;
   const seen = new Set<string>();

@@ -17,7 +17,7 @@ import {
 
 const kind = kinds.persistentVolumeClaim;
 const protection = "kubernetes.io/pvc-protection";
-/** Nothing makes volumes of such a class: somebody has to. */
+/** Volumes of such a class are created by hand. */
 const byHand = "kubernetes.io/no-provisioner";
 /** Its volumes are a folder of one node. */
 const local = "rancher.io/local-path";
@@ -48,9 +48,14 @@ export function createClaims({ server, view, events }: ComponentDeps): Component
     const storageClass = classOf(claim, view.list(kinds.storageClass));
     const waits = waitsForConsumer(storageClass) && !claim.metadata.annotations?.[selectedNode];
     if (storageClassName && !storageClass && !volumeName) {
-      tell(claim, "Warning", "ProvisioningFailed", `storageclass.storage.k8s.io "${storageClassName}" not found`);
+      recordEvent(
+        claim,
+        "Warning",
+        "ProvisioningFailed",
+        `storageclass.storage.k8s.io "${storageClassName}" not found`,
+      );
     } else if (waits) {
-      tell(claim, "Normal", "WaitForFirstConsumer", "waiting for first consumer to be created before binding");
+      recordEvent(claim, "Normal", "WaitForFirstConsumer", "waiting for first consumer to be created before binding");
     } else {
       const volume = volumeName
         ? view.get<PersistentVolume>(kinds.persistentVolume, { name: volumeName })
@@ -74,7 +79,7 @@ export function createClaims({ server, view, events }: ComponentDeps): Component
     if (!storageClass || storageClass.provisioner === byHand) return undefined;
     const made = volumeFor(claim, storageClass);
     const volume = server.create(kinds.persistentVolume, made, storageClass.provisioner) as PersistentVolume;
-    tell(claim, "Normal", "ProvisioningSucceeded", `Successfully provisioned volume ${volume.metadata.name}`);
+    recordEvent(claim, "Normal", "ProvisioningSucceeded", `Successfully provisioned volume ${volume.metadata.name}`);
     return volume;
   }
 
@@ -87,8 +92,8 @@ export function createClaims({ server, view, events }: ComponentDeps): Component
     server.updateStatus(kind, { ...named, status: { phase: "Bound", accessModes, capacity } });
   }
 
-  function tell(object: Claim, type: "Normal" | "Warning", reason: string, note: string): void {
-    events.tell({ kind, object, by: "persistentvolume-controller" }, type, reason, note);
+  function recordEvent(object: Claim, type: "Normal" | "Warning", reason: string, note: string): void {
+    events.record({ kind, object, by: "persistentvolume-controller" }, type, reason, note);
   }
 
   return {
@@ -106,7 +111,7 @@ export function createClaims({ server, view, events }: ComponentDeps): Component
   };
 }
 
-/** What becomes of a volume: free, or, when its claim is gone, deleted or kept for somebody to look at. */
+/** What becomes of a volume: free, or, when its claim is gone, deleted or released. */
 export function createVolumes({ server, view }: ComponentDeps): Component {
   function work(name: string): undefined {
     const volume = view.get<PersistentVolume>(kinds.persistentVolume, { name });

@@ -1,4 +1,4 @@
-/** Which pods are behind a Service: what whoever brings requests from outside goes by. */
+/** EndpointSlices: the ready pods behind a Service, as read by ingress controllers. */
 import { isDeepStrictEqual } from "node:util";
 import { kinds } from "../../../../kube/kinds.ts";
 import { selects } from "../../api-server/objects/label-selector.ts";

@@ -1,4 +1,4 @@
-/** Pods on a node that is gone: nobody is left to finish them. */
+/** Deletes pods on a node that is gone: no kubelet is left to finish them. */
 import { kinds } from "../../../../kube/kinds.ts";
 import type { Component, ComponentDeps } from "../component.ts";
 import type { Pod } from "../shapes/pod.ts";

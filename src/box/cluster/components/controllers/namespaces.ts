@@ -28,7 +28,7 @@ export function createNamespaces({ server, view, clock }: ComponentDeps): Compon
     }
     const left = view.inNamespace(name);
     if (left.length === 0) server.delete(kinds.namespace, { name }, { graceSeconds: 0 });
-    else tell(namespace, left);
+    else reportRemaining(namespace, left);
   }
 
   function furnish(namespace: string): void {
@@ -41,7 +41,7 @@ export function createNamespaces({ server, view, clock }: ComponentDeps): Compon
   }
 
   /** Why it is still there. */
-  function tell(namespace: Namespace, left: readonly Seen[]): void {
+  function reportRemaining(namespace: Namespace, left: readonly Seen[]): void {
     const next = [...allDeleted, remaining(left), finalizersRemaining(left)];
     const conditions = withConditions(namespace.status?.conditions, next, stampOf(clock.now()));
     const status = { ...namespace.status, phase: "Terminating", conditions };

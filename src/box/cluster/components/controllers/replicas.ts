@@ -1,12 +1,12 @@
 /**
- * Deployments and stateful sets: as many pods of a template as asked for. A deployment looks after its pods itself,
+ * Deployments and stateful sets: as many pods of a template as requested. A deployment looks after its pods itself,
  * without replica sets between them; one pod of an old template goes for each new one that works.
  */
 import { isDeepStrictEqual } from "node:util";
 import { apiVersionOf, type Kind, kinds } from "../../../../kube/kinds.ts";
 import { ProviderError } from "../../../../runtime/errors.ts";
-import { forbidden } from "../../api-server/objects/refusals.ts";
-import { clientError } from "../../api-server/objects/refused.ts";
+import { forbidden } from "../../api-server/objects/rejections.ts";
+import { clientError } from "../../api-server/objects/status-error.ts";
 import type { Component, ComponentDeps } from "../component.ts";
 import { hashText, randomSuffix } from "../names.ts";
 import {
@@ -47,7 +47,7 @@ export interface Workload extends Stored {
 }
 
 /** When a pod that was rejected is tried again. */
-const refusedAgainMs = 5_000;
+const retryRejectedMs = 5_000;
 
 export function createReplicas({ server, view, random, events, clock }: ComponentDeps, kind: Kind): Component {
   const isOrdered = kind === kinds.statefulSet;
@@ -58,19 +58,19 @@ export function createReplicas({ server, view, random, events, clock }: Componen
     const set = view.get<Workload>(kind, atOf(key));
     if (!set) return undefined;
     let againMs: number | undefined;
-    let refusal: string | undefined;
+    let rejection: string | undefined;
     if (!isDeleting(set) && view.isOpen(set.metadata.namespace ?? "")) {
       try {
         if (isOrdered) keepInOrder(set);
         else keepCount(set);
       } catch (thrown) {
         if (!(thrown instanceof ProviderError)) throw thrown;
-        refusal = String(thrown.details["reason"]);
-        tell(set, "Warning", "FailedCreate", `Error creating: ${refusal}`);
-        againMs = refusedAgainMs;
+        rejection = String(thrown.details["reason"]);
+        recordEvent(set, "Warning", "FailedCreate", `Error creating: ${rejection}`);
+        againMs = retryRejectedMs;
       }
     }
-    writeStatus(set, refusal);
+    writeStatus(set, rejection);
     return againMs;
   }
 
@@ -94,7 +94,7 @@ export function createReplicas({ server, view, random, events, clock }: Componen
       for (const pod of stale) unmake(set, pod);
       if (podsOf(set).some((pod) => !isFinished(pod) && !isFresh(set, pod))) return;
     }
-    // One more than asked for, while there are old ones.
+    // One more than requested, while there are old ones.
     const room = stale.length === 0 ? replicas : replicas + 1 - living.length;
     for (let n = 0; n < Math.min(replicas - fresh.length, room); n++) {
       make(set, `${set.metadata.name}-${hashText(template)}-${randomSuffix(random)}`);
@@ -159,7 +159,7 @@ export function createReplicas({ server, view, random, events, clock }: Componen
     };
     admitAccount(metadata, template.spec);
     server.create(kinds.pod, { metadata, spec: { ...template.spec, ...spec } });
-    tell(set, "Normal", "SuccessfulCreate", `Created pod: ${name}`);
+    recordEvent(set, "Normal", "SuccessfulCreate", `Created pod: ${name}`);
   }
 
   /** As the ServiceAccount admission plugin does, which an API server without controllers runs without. */
@@ -173,14 +173,14 @@ export function createReplicas({ server, view, random, events, clock }: Componen
 
   function unmake(set: Workload, { metadata: { namespace, name, uid } }: Pod): void {
     server.delete(kinds.pod, { namespace, name }, { uid });
-    tell(set, "Normal", "SuccessfulDelete", `Deleted pod: ${name}`);
+    recordEvent(set, "Normal", "SuccessfulDelete", `Deleted pod: ${name}`);
   }
 
-  function tell(object: Workload, type: "Normal" | "Warning", reason: string, note: string): void {
-    events.tell({ kind, object, by: `${kind.kind.toLowerCase()}-controller` }, type, reason, note);
+  function recordEvent(object: Workload, type: "Normal" | "Warning", reason: string, note: string): void {
+    events.record({ kind, object, by: `${kind.kind.toLowerCase()}-controller` }, type, reason, note);
   }
 
-  function writeStatus(seen: Workload, refusal: string | undefined): void {
+  function writeStatus(seen: Workload, rejection: string | undefined): void {
     const set = view.get<Workload>(kind, seen.metadata);
     if (!set) return;
     const pods = podsOf(set).filter(isActive);
@@ -195,8 +195,8 @@ export function createReplicas({ server, view, random, events, clock }: Componen
       ...(isOrdered && { updateRevision: revisionOf(set) }),
       // Zero is left out, as the API writes it.
       ...Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0)),
-      // Of a stateful set only Events tell.
-      ...(refusal !== undefined && !isOrdered && { conditions: replicaFailure(set, refusal) }),
+      // A stateful set reports this by Events only.
+      ...(rejection !== undefined && !isOrdered && { conditions: replicaFailure(set, rejection) }),
     };
     if (!isDeepStrictEqual(status, set.status)) server.updateStatus(kind, { ...set, status });
   }

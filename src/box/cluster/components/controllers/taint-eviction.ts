@@ -19,7 +19,7 @@ export function createTaintEviction({ server, view, clock, events }: ComponentDe
       if (taints.length === 0 || isDeleting(pod)) continue;
       const since = sinceMs.get(uid) ?? clock.monotonicMs();
       sinceMs.set(uid, since);
-      const leftMs = since + patienceMs(pod, taints) - clock.monotonicMs();
+      const leftMs = since + tolerationMs(pod, taints) - clock.monotonicMs();
       if (leftMs <= 0) evict(pod);
       else soonestMs = Math.min(soonestMs, leftMs);
     }
@@ -29,7 +29,7 @@ export function createTaintEviction({ server, view, clock, events }: ComponentDe
   function evict(pod: Pod): void {
     const why = { reason: "DeletionByTaintManager", message: "Taint manager: deleting due to NoExecute taint" };
     const note = `Marking for deletion Pod ${keyOf(pod.metadata)}`;
-    events.tell(
+    events.record(
       { kind: kinds.pod, object: pod, by: "taint-eviction-controller" },
       "Normal",
       "TaintManagerEviction",
@@ -58,7 +58,7 @@ function noExecute(node: KubeNode | undefined): readonly Taint[] {
 }
 
 /** How long a pod stays beside these taints. */
-function patienceMs({ spec: { tolerations = [] } }: Pod, taints: readonly Taint[]): number {
+function tolerationMs({ spec: { tolerations = [] } }: Pod, taints: readonly Taint[]): number {
   if (!taints.every((taint) => isTolerated(taint, tolerations))) return 0;
   const used = tolerations.filter((each) => taints.some((taint) => isTolerated(taint, [each])));
   return Math.min(...used.map(({ tolerationSeconds = Number.POSITIVE_INFINITY }) => tolerationSeconds * 1_000));

@@ -16,13 +16,13 @@ export interface Behaviour {
   readonly exitCode?: number;
   /** It ends because it took more memory than it may. */
   readonly oom?: boolean;
-  /** How long it takes to end when it is asked to; it is killed when its grace is over. */
+  /** How long it takes to end after SIGTERM; it is killed when its grace period is over. */
   readonly stopMs?: number;
   /** There is no such image. */
   readonly missing?: boolean;
   /** Its lines, the first one 0; undefined when there are no more. */
   readonly logs?: (line: number) => string | undefined;
-  /** Without it, a part of what it asked for: the same for as long as it lives. */
+  /** Without it, a constant part of its requests. */
   readonly uses?: { readonly cpuNano: bigint; readonly memoryBytes: bigint };
   /** The time between two lines; without it all are printed at the start. */
   readonly logEveryMs?: number;

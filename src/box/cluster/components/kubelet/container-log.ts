@@ -1,6 +1,6 @@
 /**
  * The log of one process. Its lines follow from its behaviour and its age, so nothing is stored and nothing ticks
- * unless somebody follows it.
+ * unless a client follows it.
  */
 
 import type { LogLine } from "../../../../kube/kube.ts";
@@ -27,7 +27,7 @@ export function containerLog(life: Life, source: LogSource): ContainerLog {
   };
 }
 
-/** Of those that have printed all at their start: who follows and waits asks for it again and again. */
+/** Of containers that print everything at their start: followers read it repeatedly. */
 const atStart = new WeakMap<Life, LogLine[]>();
 
 /** The newest lines: a node keeps only so many. */

@@ -31,7 +31,7 @@ export interface ContainerRun {
   dueMs: number;
   /** Does what is due. */
   step(): void;
-  /** Asks it to end, or ends it by force when its grace is over. */
+  /** Sends SIGTERM, and SIGKILL when the grace period is over. */
   stop(atMs: number, graceMs: number): void;
 }
 
@@ -57,7 +57,7 @@ const forgetMs = 600_000;
 /** Killed by the kernel, as by a signal 9. */
 const killed = 137;
 /** Ended by signal 15, as a program that knows nothing of signals. */
-const asked = 143;
+const sigterm = 143;
 
 export function createContainerRun(container: Container, home: ContainerHome, begunMs: number): ContainerRun {
   const { image, name } = container;
@@ -79,7 +79,7 @@ export function createContainerRun(container: Container, home: ContainerHome, be
   let pullFailures = 0;
   let crashes = 0;
   let stopMs = never;
-  let stopCode = asked;
+  let stopCode = sigterm;
 
   function enter(next: Stage, atMs: number): void {
     run.stage = next;
@@ -191,7 +191,7 @@ export function createContainerRun(container: Container, home: ContainerHome, be
     if (stopMs === never) event("Normal", "Killing", `Stopping container ${name}`);
     const takesMs = run.life.behaviour.stopMs;
     stopMs = atMs + Math.min(takesMs, graceMs);
-    stopCode = takesMs <= graceMs ? asked : killed;
+    stopCode = takesMs <= graceMs ? sigterm : killed;
     run.dueMs = Math.min(run.dueMs, stopMs);
   }
 

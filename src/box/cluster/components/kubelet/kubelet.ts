@@ -1,4 +1,4 @@
-/** The kubelets of all nodes: they run the pods that were given to their node and tell how they are. */
+/** The kubelets of all nodes: they run the pods that are assigned to their node and report their status. */
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { kinds } from "../../../../kube/kinds.ts";
@@ -21,11 +21,11 @@ import { podStatus, type Rejection, rejectedStatus } from "./pod-status.ts";
 
 export interface Kubelets extends Component {
   runOf(podUid: string): PodRun | undefined;
-  /** Tells once when this process has ended; also when its pod is gone. */
+  /** Called once when this process has ended; also when its pod is gone. */
   onEnd(life: Life, listener: () => void): () => void;
   /** Its node has too little memory left, and this pod has to go for it. False where the node's machine is not heard of. */
   evict(at: ObjectAt): boolean;
-  /** The kubelet of a node starts again, and asks anew of every pod whether it may run there. */
+  /** The kubelet of a node restarts, and admits every pod anew. */
   restart(node: string): void;
   /** The time of day of a monotonic reading. */
   wallMs(atMs: number): number;
@@ -116,7 +116,7 @@ export function createKubelets(
   }
 
   function reject(pod: Pod, { reason, message }: Rejection): void {
-    events.tell({ kind: kinds.pod, object: pod, by, node: pod.spec.nodeName }, "Warning", reason, message);
+    events.record({ kind: kinds.pod, object: pod, by, node: pod.spec.nodeName }, "Warning", reason, message);
     writeStatus(pod, rejectedStatus(pod, { reason, message }, stampOf(clock.now())));
   }
 
@@ -143,7 +143,7 @@ export function createKubelets(
     const status = podStatus(pod, run, { nowMs, now, hostIp, startTime });
     const failed: PodStatus = { ...status, phase: "Failed", reason: "Evicted", message };
     const evicted = withDisruption({ ...pod, status: failed }, { reason: "TerminationByKubelet", message }, now);
-    events.tell({ kind: kinds.pod, object: pod, by, node: pod.spec.nodeName }, "Warning", "Evicted", message);
+    events.record({ kind: kinds.pod, object: pod, by, node: pod.spec.nodeName }, "Warning", "Evicted", message);
     writeStatus(pod, evicted.status ?? failed);
     return true;
   }
@@ -164,8 +164,8 @@ export function createKubelets(
       stamp: (atMs) => stampOf(wallMs(atMs)),
       podText: `${name}_${namespace}(${uid})`,
       restartPolicy: pod.spec.restartPolicy ?? "Always",
-      event: (type, reason, note) => events.tell(about, type, reason, note),
-      lifeEnded: tellEnd,
+      event: (type, reason, note) => events.record(about, type, reason, note),
+      lifeEnded: notifyEnd,
     };
   }
 
@@ -188,11 +188,11 @@ export function createKubelets(
   }
 
   function forget(uid: string): void {
-    for (const { life } of runs.get(uid)?.containers ?? []) if (life) tellEnd(life);
+    for (const { life } of runs.get(uid)?.containers ?? []) if (life) notifyEnd(life);
     runs.delete(uid);
   }
 
-  function tellEnd(life: Life): void {
+  function notifyEnd(life: Life): void {
     const listeners = endings.get(life) ?? [];
     endings.delete(life);
     for (const listener of listeners) listener();

@@ -11,7 +11,7 @@ export interface PodRun {
   readonly containers: readonly ContainerRun[];
 }
 
-/** Lets everything happen that is due; tells when the next thing is, Infinity for never. */
+/** Runs all steps that are due; returns when the next one is, Infinity for never. */
 export function advance({ containers }: PodRun, nowMs: number): number {
   for (;;) {
     const next = containers.reduce((first, run) => (run.dueMs < first.dueMs ? run : first));

@@ -1,7 +1,7 @@
 /**
- * What the API server asks of the nodes: the log of a container, a command in it, HTTP to its port. The API server has
- * found the pod and the container before it asks. What cannot be done is thrown as Rejected, in the words of a kubelet:
- * `new Refused(400, "BadRequest", 'container "web" in pod "web-0" is waiting to start: ContainerCreating')`.
+ * What the API server requests from the nodes: the log of a container, a command in it, HTTP to its port. The API server has
+ * found the pod and the container before. Failures are thrown as StatusError, in the words of a kubelet:
+ * `new StatusError(400, "BadRequest", 'container "web" in pod "web-0" is waiting to start: ContainerCreating')`.
  */
 import type { Duplex, Readable, Writable } from "node:stream";
 import type { KubeObject, LogLine, ProxyAnswer } from "../../../../kube/kube.ts";
@@ -28,7 +28,7 @@ export interface ContainerUsage {
 export interface ContainerLog {
   /** What is kept of it, oldest first. The API server takes the tail or what is new since a time. */
   readonly lines: readonly LogLine[];
-  /** Tells of every further line and then, once, of the container's end; at once when it has ended. Returns the way to stop. */
+  /** Calls back for every further line and then, once, for the container's end; at once when it has ended. Returns how to stop. */
   follow(listener: LogListener): () => void;
 }
 

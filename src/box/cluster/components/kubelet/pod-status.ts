@@ -34,7 +34,7 @@ export interface Rejection {
   readonly message: string;
 }
 
-/** Nothing of it ever ran, so there are neither containers nor conditions to tell of. */
+/** Nothing of it ever ran, so it has neither container statuses nor conditions. */
 export function rejectedStatus(pod: Pod, { reason, message }: Rejection, startTime: string): PodStatus {
   return { ...observed(pod), phase: "Failed", reason, message: `Pod was rejected: ${message}`, startTime };
 }

@@ -1,4 +1,4 @@
-/** A terminal at which somebody types into a shell: a prompt, what is typed shown and taken back, one line after the other. */
+/** An interactive shell at a terminal: prompt, echo, backspace, one line after the other. */
 import type { Readable, Writable } from "node:stream";
 
 interface Typing {

@@ -5,7 +5,7 @@ import type { KubeObject, ProxyAnswer } from "../../../../kube/kube.ts";
 import { readAllAmounts, wholeAmount } from "../../../../kube/pod-requests.ts";
 import { type Clock, sleep } from "../../../../runtime/clock.ts";
 import { endedBy } from "../../../../runtime/ended-by.ts";
-import { Refused } from "../../api-server/objects/refused.ts";
+import { StatusError } from "../../api-server/objects/status-error.ts";
 import type { Container } from "../shapes/pod.ts";
 import { containerLog } from "./container-log.ts";
 import type { ContainerRun, Life } from "./container-run.ts";
@@ -29,18 +29,18 @@ export function createPodRuntime(kubelets: Kubelets, clock: Clock, measuredAfter
     // Of one that waits to be started again, both are the one that ended last.
     const before = run?.shown.waiting ? run.life : run?.previousLife;
     if (run?.life && previous && !before) {
-      throw new Refused(400, "BadRequest", `previous terminated container "${name}" in pod "${pod}" not found`);
+      throw new StatusError(400, "BadRequest", `previous terminated container "${name}" in pod "${pod}" not found`);
     }
     const life = previous ? before : run?.life;
     if (life) return life;
     const reason = run?.shown.waiting?.reason ?? "ContainerCreating";
-    throw new Refused(400, "BadRequest", `container "${name}" in pod "${pod}" is waiting to start: ${reason}`);
+    throw new StatusError(400, "BadRequest", `container "${name}" in pod "${pod}" is waiting to start: ${reason}`);
   }
 
   function runningOf(object: KubeObject, name: string): Life {
     const { stage, life } = containerOf(object, name) ?? {};
     if (stage === "running" && life) return life;
-    throw new Refused(500, "InternalError", `unable to upgrade connection: container not found ("${name}")`);
+    throw new StatusError(500, "InternalError", `unable to upgrade connection: container not found ("${name}")`);
   }
 
   function processesOf(life: Life): Processes {
@@ -86,7 +86,7 @@ export function createPodRuntime(kubelets: Kubelets, clock: Clock, measuredAfter
   function connect(object: KubeObject, port: number): Duplex {
     const connection = listeningAt(object, port)?.life?.behaviour.connect?.(port);
     if (connection) return connection;
-    throw new Refused(500, "InternalError", `dial tcp4 127.0.0.1:${port}: connect: connection refused`);
+    throw new StatusError(500, "InternalError", `dial tcp4 127.0.0.1:${port}: connect: connection refused`);
   }
 
   async function http(object: KubeObject, port: number, request: PodRequest): Promise<ProxyAnswer> {
@@ -94,7 +94,7 @@ export function createPodRuntime(kubelets: Kubelets, clock: Clock, measuredAfter
     const listening = listeningAt(object, port);
     if (!listening) {
       const message = `error trying to reach service: dial tcp ${run?.ip ?? ""}:${port}: connect: connection refused`;
-      throw new Refused(503, "ServiceUnavailable", message);
+      throw new StatusError(503, "ServiceUnavailable", message);
     }
     const { status = 200, body = `${object.metadata.name}\n` } = listening.life?.behaviour.http?.(request) ?? {};
     return { status, headers: { "content-type": "text/plain; charset=utf-8" }, body: Buffer.from(body) };
@@ -124,23 +124,23 @@ function surroundingsOf(object: KubeObject, run: ContainerRun | undefined) {
   return { host: object.metadata.name, image: run?.container.image ?? "", environment };
 }
 
-/** So many hundredths of what it asked for. */
+/** So many hundredths of its requests. */
 function usageOf({ container, life }: { readonly container: Container; readonly life: Life }): ContainerUsage {
   const { name, resources } = container;
   if (life.behaviour.uses) return { name, ...life.behaviour.uses };
-  const asked = readAllAmounts(resources?.requests, "what a container asks for");
+  const requested = readAllAmounts(resources?.requests, "a container's requests");
   const hundredths = 10n + (BigInt(`0x${life.id.slice(-4)}`) % 60n);
-  const part = (resource: string) => ((asked.get(resource) ?? 0n) * hundredths) / 100n;
+  const part = (resource: string) => ((requested.get(resource) ?? 0n) * hundredths) / 100n;
   return { name, cpuNano: part("cpu"), memoryBytes: wholeAmount("memory", part("memory")) };
 }
 
-function notStarted(program: string, why: "missing" | "refused"): Refused {
+function notStarted(program: string, why: "missing" | "denied"): StatusError {
   const missing = program.includes("/")
     ? `stat ${program}: no such file or directory`
     : "executable file not found in $PATH";
   const words = `exec: "${program}": ${why === "missing" ? missing : "permission denied"}: unknown`;
   const failed = "OCI runtime exec failed: exec failed: unable to start container process";
-  return new Refused(500, "InternalError", `${failed}: ${words}`);
+  return new StatusError(500, "InternalError", `${failed}: ${words}`);
 }
 
 /** On the ports that it declares; one that declares none but answers does so on any. */

@@ -8,7 +8,7 @@ import { readLines } from "./prompt.ts";
 import { openTerminal, terminalOutput } from "./terminal.ts";
 
 export interface ShellSeat extends ExecStreams {
-  /** The last size of the terminal that was told. */
+  /** The last reported size of the terminal. */
   readonly size: () => TerminalSize | undefined;
   readonly surroundings: Surroundings;
   readonly processes: Processes;
@@ -30,20 +30,20 @@ interface Surroundings {
 /** There, and no programs. */
 const notExecutable: readonly string[] = ["/tmp", "/etc", "/etc/hostname"];
 
-type Found = { readonly kind: "shell" | "program" | "missing" | "refused"; readonly name: string };
+type Found = { readonly kind: "shell" | "program" | "missing" | "denied"; readonly name: string };
 
 function find(path: string): Found {
   const name = path.replace(/^(\/usr)?\/bin\//, "");
-  if (notExecutable.includes(path)) return { kind: "refused", name };
+  if (notExecutable.includes(path)) return { kind: "denied", name };
   if (["sh", "bash", "ash"].includes(name)) return { kind: "shell", name };
   return { kind: programs.has(name) ? "program" : "missing", name };
 }
 
 /** The exit code; or why it cannot be run. */
-export async function runProgram(command: readonly string[], seat: ShellSeat): Promise<number | "missing" | "refused"> {
+export async function runProgram(command: readonly string[], seat: ShellSeat): Promise<number | "missing" | "denied"> {
   const [path = "", ...words] = command;
   const { kind, name } = find(path);
-  if (kind === "missing" || kind === "refused") return kind;
+  if (kind === "missing" || kind === "denied") return kind;
   // These two it knows by heart, as it would not understand them.
   if (kind === "shell" && words[1] === startScript) return startHeld(words.slice(3), seat);
   if (kind === "shell" && words[1] === endScript) return endHeld(Number(words[3]), seat);
@@ -55,7 +55,7 @@ export async function runProgram(command: readonly string[], seat: ShellSeat): P
 
 async function startHeld([mark, ...command]: readonly string[], seat: ShellSeat) {
   const { kind } = find(command[0] ?? "");
-  const isWrong = kind === "missing" || kind === "refused";
+  const isWrong = kind === "missing" || kind === "denied";
   seat.process.words = command;
   seat.stdout.write(`${mark} ${isWrong ? kind : seat.process.id};`);
   return isWrong ? 0 : runProgram(command, seat);

@@ -44,7 +44,7 @@ test("one term is enough, every line of it must hold, and an empty one matches n
   assert.equal(allows({}), false);
 });
 
-test("a node can be asked for by its name", () => {
+test("a node selector by name matches that node", () => {
   const [one, two] = [expression("metadata.name", "In", "one"), expression("metadata.name", "In", "two")];
   assert.equal(allows({ matchFields: [one] }), true);
   assert.equal(allows({ matchFields: [two] }), false);

@@ -15,7 +15,7 @@ export interface Candidate {
 
 export const unwanted = "node(s) didn't match Pod's node affinity/selector";
 
-/** In the order of the real scheduler: the first one that objects is told. */
+/** In the order of the real scheduler: the first filter that fails is reported. */
 export function obstacles({ pod, requests, volumes }: Candidate, room: NodeRoom): readonly string[] {
   const { unschedulable, taints = [] } = room.node.spec;
   if (unschedulable) return ["node(s) were unschedulable"];
@@ -43,7 +43,7 @@ export function matches({ metadata }: KubeNode, selector: NodeSelector | undefin
   });
 }
 
-/** Nodes alone are also asked for by number; what is no whole number compares with nothing. */
+/** Only node selectors compare numbers; a value that is no integer matches nothing. */
 function holds(line: Requirement, labels: Readonly<Record<string, string>>): boolean {
   const { key, operator, values = [] } = line;
   if (operator !== "Gt" && operator !== "Lt") return meets(line, labels);

@@ -1,4 +1,4 @@
-/** What a node has and what a pod asks of it, in the units in which the scheduler compares them. */
+/** A node's resources and a pod's requests, in the units in which the scheduler compares them. */
 import { type ExactAmounts, podRequests, readAllAmounts, wholeAmount } from "../../../../kube/pod-requests.ts";
 import type { Pod, ResourceList } from "../shapes/pod.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Gives pods to nodes. A pod that fits nowhere is told so and waits until something changed that could help; then all
+ * Gives pods to nodes. A pod that fits nowhere gets an Event and waits until something changed that could help; then all
  * that wait are looked at again, but not more often than once a second.
  */
 import { kinds } from "../../../../kube/kinds.ts";
@@ -68,7 +68,7 @@ export function createScheduler({ server, view, clock, events }: ComponentDeps):
   function bind(pod: Pod, nodeName: string): void {
     const bound = server.update(kinds.pod, { ...pod, spec: { ...pod.spec, nodeName } }, manager) as Pod;
     writeScheduled(bound, { type: "PodScheduled", status: "True", lastProbeTime: null });
-    tell(pod, "Normal", "Scheduled", `Successfully assigned ${keyOf(pod.metadata)} to ${nodeName}`);
+    recordEvent(pod, "Normal", "Scheduled", `Successfully assigned ${keyOf(pod.metadata)} to ${nodeName}`);
   }
 
   /** The volumes come first; the change of their claims brings the pod here again. */
@@ -87,7 +87,7 @@ export function createScheduler({ server, view, clock, events }: ComponentDeps):
     if (before?.status === "False" && before.message === message) return;
     const reason = "Unschedulable";
     writeScheduled(pod, { type: "PodScheduled", status: "False", reason, message, lastProbeTime: null });
-    tell(pod, "Warning", "FailedScheduling", message);
+    recordEvent(pod, "Warning", "FailedScheduling", message);
   }
 
   function writeScheduled(pod: Pod, condition: StatusCondition): void {
@@ -95,9 +95,9 @@ export function createScheduler({ server, view, clock, events }: ComponentDeps):
     server.updateStatus(kinds.pod, { ...pod, status: { phase: "Pending", ...pod.status, conditions } }, manager);
   }
 
-  function tell(object: Pod, type: "Normal" | "Warning", reason: string, note: string): void {
+  function recordEvent(object: Pod, type: "Normal" | "Warning", reason: string, note: string): void {
     const action = reason === "Scheduled" ? "Binding" : "Scheduling";
-    events.tell({ kind: kinds.pod, object, by, action }, type, reason, note);
+    events.record({ kind: kinds.pod, object, by, action }, type, reason, note);
   }
 
   return { name: "scheduler", notice, work };

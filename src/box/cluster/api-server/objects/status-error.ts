@@ -1,7 +1,7 @@
-/** A rejection as the API writes it: what was asked cannot be done, and why. */
+/** A failure as the API server reports it, with the reason. */
 import { apiError, type Operation, type Peer } from "../../../../kube/client/api-errors.ts";
 
-interface RefusalDetails {
+interface StatusDetails {
   readonly name?: string;
   readonly kind?: string;
   readonly group?: string;
@@ -9,14 +9,14 @@ interface RefusalDetails {
   readonly retryAfterSeconds?: number;
 }
 
-export class Refused extends Error {
-  override readonly name = "Refused";
+export class StatusError extends Error {
+  override readonly name = "StatusError";
   readonly status: number;
   /** One word for programs, as "AlreadyExists". */
   readonly reason: string;
-  readonly details: RefusalDetails | undefined;
+  readonly details: StatusDetails | undefined;
 
-  constructor(status: number, reason: string, message: string, details?: RefusalDetails) {
+  constructor(status: number, reason: string, message: string, details?: StatusDetails) {
     super(message);
     this.status = status;
     this.reason = reason;
@@ -24,21 +24,21 @@ export class Refused extends Error {
   }
 }
 
-/** With whom one speaks when there is nobody, for messages. */
+/** The server's name in messages. */
 export const peer: Peer = { server: new URL("http://simulated"), path: "the simulated cluster" };
 
 /** As it goes over the wire. */
-export function statusOf({ status: code, reason, message, details }: Refused): object {
+export function statusOf({ status: code, reason, message, details }: StatusError): object {
   const said = { message, ...(reason === "" ? {} : { reason }), ...(details === undefined ? {} : { details }), code };
   return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", ...said };
 }
 
 /** As a client throws it. */
-export function clientError(refused: Refused, asked: Operation): Error {
-  return apiError({ status: refused.status, body: JSON.stringify(statusOf(refused)) }, asked, peer);
+export function clientError(error: StatusError, operation: Operation): Error {
+  return apiError({ status: error.status, body: JSON.stringify(statusOf(error)) }, operation, peer);
 }
 
 /** Of an address that this server does not have. */
-export function noSuchResource(): Refused {
-  return new Refused(404, "NotFound", "the server could not find the requested resource", {});
+export function noSuchResource(): StatusError {
+  return new StatusError(404, "NotFound", "the server could not find the requested resource", {});
 }

@@ -1,4 +1,4 @@
-/** What can stand between us and a real API server is told by name, and is over by itself when its cause is. */
+/** Every cause that separates a client from a real API server has its own error code, and the watch recovers when it ends. */
 import assert from "node:assert/strict";
 import { createSign } from "node:crypto";
 import { once } from "node:events";
@@ -32,9 +32,9 @@ describe("a watch of a real API server waits and recovers", { skip: missing }, a
   it("when there is no kubeconfig, until there is one", async (t) => {
     const path = join(temporaryFolder(t), "kubeconfig");
     const kube = openKube(t, path);
-    await refused(kube.list(kinds.pod), "AKP_KUBECONFIG_MISSING", path);
+    await failsWith(kube.list(kinds.pod), "AKP_KUBECONFIG_MISSING", path);
     const cache = watchPods(kube);
-    const recovered = await troubled(cache, "AKP_KUBECONFIG_MISSING", path);
+    const recovered = await erred(cache, "AKP_KUBECONFIG_MISSING", path);
     copyFileSync(plane.kubeconfig, path);
     await recovered();
   });
@@ -50,9 +50,9 @@ describe("a watch of a real API server waits and recovers", { skip: missing }, a
     put(makeCertificate({ ...who, until: "20200102000000Z" }));
     const path = plane.writeKubeconfig("certificate", files);
     const kube = openKube(t, path);
-    await refused(kube.list(kinds.pod), "AKP_KUBE_UNAUTHORIZED", path, "list pods");
+    await failsWith(kube.list(kinds.pod), "AKP_KUBE_UNAUTHORIZED", path, "list pods");
     const cache = watchPods(kube);
-    const recovered = await troubled(cache, "AKP_KUBE_UNAUTHORIZED", path, "list pods");
+    const recovered = await erred(cache, "AKP_KUBE_UNAUTHORIZED", path, "list pods");
     put(makeCertificate(who));
     await recovered();
   });
@@ -65,18 +65,18 @@ describe("a watch of a real API server waits and recovers", { skip: missing }, a
     writeFileSync(tokenFile, accountToken(account, plane.accountKeyPem, Date.now() - hourMs));
     const path = plane.writeKubeconfig("token", { tokenFile });
     const kube = openKube(t, path);
-    await refused(kube.list(kinds.pod), "AKP_KUBE_UNAUTHORIZED", path, "list pods");
+    await failsWith(kube.list(kinds.pod), "AKP_KUBE_UNAUTHORIZED", path, "list pods");
     const cache = watchPods(kube);
-    const recovered = await troubled(cache, "AKP_KUBE_UNAUTHORIZED", path, "list pods");
+    const recovered = await erred(cache, "AKP_KUBE_UNAUTHORIZED", path, "list pods");
     writeFileSync(tokenFile, accountToken(account, plane.accountKeyPem, Date.now() + hourMs));
     await recovered();
   });
 
-  it("when nobody listens, until somebody does", async (t) => {
+  it("when no server listens, until one does", async (t) => {
     await plane.killApi();
     const kube = openKube(t, plane.kubeconfig);
     const cache = watchPods(kube);
-    const recovered = await troubled(cache, "AKP_KUBE_UNREACHABLE", plane.apiUrl, "list pods", "ECONNREFUSED");
+    const recovered = await erred(cache, "AKP_KUBE_UNREACHABLE", plane.apiUrl, "list pods", "ECONNREFUSED");
     assert.match((cache.error as ProviderError).advice, new RegExp(plane.kubeconfig));
     await plane.startApi();
     await recovered();
@@ -85,32 +85,32 @@ describe("a watch of a real API server waits and recovers", { skip: missing }, a
   it("when the address is a hole in which everything vanishes, until the kubeconfig has another", async (t) => {
     const holeUrl = await startHole(t);
     const path = plane.writeKubeconfig("hole", plane.admin, holeUrl);
-    // Half a minute of patience, and a look at the kubeconfig once a minute.
+    // Requests time out after half a minute; the kubeconfig is read again once a minute.
     const kube = openKube(t, path, { clock: hastyClock(20) });
     const cache = watchPods(kube);
-    const recovered = await troubled(cache, "AKP_KUBE_UNREACHABLE", holeUrl, "list pods", "no answer within 30000 ms");
+    const recovered = await erred(cache, "AKP_KUBE_UNREACHABLE", holeUrl, "list pods", "no answer within 30000 ms");
     plane.writeKubeconfig("hole", plane.admin);
     await recovered();
   });
 
   it("when a verb is forbidden, until it is granted", async (t) => {
-    const kube = openKube(t, plane.strangerKubeconfig);
+    const kube = openKube(t, plane.unprivilegedKubeconfig);
     const web = { namespace: "default", name: "web" };
-    await refused(
+    await failsWith(
       kube.delete(kinds.deployment, web),
       "AKP_KUBE_FORBIDDEN",
       "delete deployments.apps web",
-      '"stranger"',
+      '"unprivileged"',
     );
     const cache = watchPods(kube);
-    await troubled(cache, "AKP_KUBE_FORBIDDEN", "list pods", '"stranger"');
+    await erred(cache, "AKP_KUBE_FORBIDDEN", "list pods", '"unprivileged"');
     const reader = (...verbs: string[]) => ({
       metadata: { name: "reader" },
       rules: [{ apiGroups: [""], resources: ["pods"], verbs }],
     });
     await admin.apply(clusterRole, reader("list"));
-    await admin.apply(clusterRoleBinding, binding("stranger", "reader", { kind: "User", name: "stranger" }));
-    const recovered = await troubled(cache, "AKP_KUBE_FORBIDDEN", "watch pods", '"stranger"');
+    await admin.apply(clusterRoleBinding, binding("unprivileged", "reader", { kind: "User", name: "unprivileged" }));
+    const recovered = await erred(cache, "AKP_KUBE_FORBIDDEN", "watch pods", '"unprivileged"');
     await admin.apply(clusterRole, reader("list", "watch"));
     await recovered();
   });
@@ -120,13 +120,13 @@ describe("a watch of a real API server waits and recovers", { skip: missing }, a
     const cache = kube.watch({ kind: kinds.providerHost, project: ({ metadata }) => metadata.name });
     const definition = definitionOf(kinds.providerHost);
     const host = { metadata: { namespace: "default", name: "example.com" } };
-    const installed = await troubled(cache, "AKP_KUBE_KIND_MISSING", "providerhosts.akash.network", "list");
+    const installed = await erred(cache, "AKP_KUBE_KIND_MISSING", "providerhosts.akash.network", "list");
     await admin.create(kinds.customResourceDefinition, definition);
     await installed();
     await admin.create(kinds.providerHost, host);
     await eventually("the object", () => cache.size === 1);
     await admin.delete(kinds.customResourceDefinition, definition.metadata);
-    const installedAgain = await troubled(cache, "AKP_KUBE_KIND_MISSING", "providerhosts.akash.network");
+    const installedAgain = await erred(cache, "AKP_KUBE_KIND_MISSING", "providerhosts.akash.network");
     await eventually("its definition to be gone", async () => {
       return !(await admin.get(kinds.customResourceDefinition, definition.metadata));
     });
@@ -140,17 +140,17 @@ function watchPods(kube: Kube): WatchCache<string> {
   return kube.watch({ kind: kinds.pod, project: ({ metadata }) => metadata.name });
 }
 
-async function refused(work: Promise<unknown>, code: ErrorCode, ...words: string[]): Promise<void> {
+async function failsWith(work: Promise<unknown>, code: ErrorCode, ...words: string[]): Promise<void> {
   const error = await work.then(() => assert.fail(`${code} did not come`), ProviderError.from);
   assert.equal(error.code, code, error.message);
   for (const word of words) assert.ok(error.message.includes(word), `${word} is not in: ${error.message}`);
 }
 
-/** Waits for this problem, and gives a way to wait for its end. */
-async function troubled(cache: WatchCache<unknown>, code: ErrorCode, ...words: string[]): Promise<() => Promise<void>> {
+/** Waits for this error; returns how to wait for its end. */
+async function erred(cache: WatchCache<unknown>, code: ErrorCode, ...words: string[]): Promise<() => Promise<void>> {
   await eventually(`${code} with ${words.join(", ")}`, () => {
-    const { error: trouble } = cache;
-    return ProviderError.is(trouble, code) && words.every((word) => trouble.message.includes(word));
+    const { error } = cache;
+    return ProviderError.is(error, code) && words.every((word) => error.message.includes(word));
   });
   const { connections } = cache.counts;
   const isOver = () => cache.ready && cache.error === undefined && cache.counts.connections > connections;
