@@ -81,7 +81,7 @@ ${table(
   keys.map(({ key, flag, doc }) => [code(key), flag ? code(`--${flag}`) : "", doc]),
 )}
 
-Attributes have a key that begins with one of A to Z or a to z and goes on with these, digits or any of \`_ / . -\`, 128 characters at most,
+Attribute keys begin with A-Z or a-z and continue with A-Z, a-z, digits or any of \`_ / . -\`, 128 characters at most,
 each key once. Numbers are taken as they are written, digit by digit.`;
 }
 
