@@ -4,8 +4,8 @@
  */
 import { hash } from "node:crypto";
 import type { AbciEvent, App, TxResult } from "../../src/box/chain/abci.ts";
-import { ChainRefusal } from "../../src/box/chain/module.ts";
-import { invalidArgument, notFound } from "../../src/box/chain/refusals.ts";
+import { invalidArgument, notFound } from "../../src/box/chain/errors.ts";
+import { ChainError } from "../../src/box/chain/module.ts";
 
 export interface FakeApp extends App {
   /** Every transaction that the pool asked about, also again. */
@@ -59,7 +59,7 @@ export function createFakeApp(chainId = "test-1", seed = ""): FakeApp {
       try {
         return { code: 0, codespace: "", log: "", value: answer(path, request), height };
       } catch (thrown) {
-        if (!(thrown instanceof ChainRefusal)) throw thrown;
+        if (!(thrown instanceof ChainError)) throw thrown;
         const { code, codespace, message: log } = thrown;
         return { code, codespace, log, value: new Uint8Array(), height };
       }
@@ -73,7 +73,7 @@ function answer(path: string, request: Uint8Array): Uint8Array {
   if (path === "/test.Query/Missing") throw notFound("order not found: ü 100%");
   if (path === "/test.Query/Wrong") throw invalidArgument("empty request");
   if (path === "/test.Query/Broken") throw new Error("a query lost its footing");
-  throw new ChainRefusal("sdk", 6, "unknown query path: unknown request");
+  throw new ChainError("sdk", 6, "unknown query path: unknown request");
 }
 
 function good(words: string): TxResult {

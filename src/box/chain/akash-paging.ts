@@ -4,7 +4,7 @@
  */
 import { crc32 } from "node:zlib";
 import { type PageRequest, PageResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { invalidArgument } from "./refusals.ts";
+import { invalidArgument } from "./errors.ts";
 
 interface PageKey {
   readonly states: Uint8Array;
@@ -55,7 +55,7 @@ export function firstPage<T>(
 }
 
 /** The numbers of the states that are asked for: of all of them when none is named. */
-export function askedStates(states: Readonly<Record<string, number>>, name: string): number[] {
+export function queriedStates(states: Readonly<Record<string, number>>, name: string): number[] {
   const asked = Object.entries(states).filter(([state]) => name === "" || state === name);
   if (asked.length === 0) throw invalidArgument("invalid state value");
   return asked.map(([, number]) => number);
@@ -76,12 +76,12 @@ export function encodePageKey({ states, prefix, key, path = none }: PageKey): Ui
 
 export function decodePageKey(bytes: Uint8Array): Required<PageKey> {
   const all = Buffer.from(bytes);
-  if (all.length <= checksumBytes) throw refuse("invalid key length");
+  if (all.length <= checksumBytes) throw malformed("invalid key length");
   let rest = all.subarray(checksumBytes);
-  if (all.readUInt32BE() !== crc32(rest)) throw refuse("invalid checksum");
+  if (all.readUInt32BE() !== crc32(rest)) throw malformed("invalid checksum");
   const take = () => {
     const length = rest[0] ?? 0;
-    if (rest.length < 1 + length) throw refuse("invalid state length");
+    if (rest.length < 1 + length) throw malformed("invalid state length");
     const part = rest.subarray(1, 1 + length);
     rest = rest.subarray(1 + length);
     return part;
@@ -90,6 +90,6 @@ export function decodePageKey(bytes: Uint8Array): Required<PageKey> {
   return { states, prefix, key, path: rest.length > 0 ? take() : none };
 }
 
-function refuse(reason: string) {
+function malformed(reason: string) {
   return invalidArgument(`pagination: invalid key: ${reason}`);
 }

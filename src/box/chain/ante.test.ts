@@ -16,7 +16,7 @@ const keys = [alice, bob];
 const gift = () => [sendMessage(alice.address, bob.address, 1)];
 const collector = moduleAddress("fee_collector");
 
-function assertRefused(result: TxResult, code: number, log: RegExp, codespace = "sdk"): void {
+function assertRejected(result: TxResult, code: number, log: RegExp, codespace = "sdk"): void {
   assert.deepEqual([result.code, result.codespace], [code, codespace], result.log);
   assert.match(result.log, log);
 }
@@ -27,7 +27,7 @@ test("several transactions of one account fit into one block, with the sequences
     signTransaction({ messages: gift(), signers: [{ key: alice, accountNumber: 0n, sequence }], chainId }),
   );
   for (const tx of txs) assert.equal(chain.app.checkTx(tx).code, 0);
-  assertRefused(chain.app.checkTx(txs[1]!), 32, /expected 3, got 1/);
+  assertRejected(chain.app.checkTx(txs[1]!), 32, /expected 3, got 1/);
   assert.ok(chain.block(txs).txResults.every(({ code }) => code === 0));
   assert.equal(chain.account(alice.address).sequence, 3n);
 });
@@ -36,7 +36,7 @@ test("the pool's counting starts anew from each block", () => {
   const chain = createTestApp(keys);
   const tx = chain.sign(alice, gift());
   assert.equal(chain.app.checkTx(tx).code, 0);
-  assertRefused(chain.app.checkTx(tx), 32, /expected 1, got 0/);
+  assertRejected(chain.app.checkTx(tx), 32, /expected 1, got 0/);
   chain.block();
   assert.equal(chain.app.checkTx(tx).code, 0, "it never got into a block, so the state is as it was");
 });
@@ -51,7 +51,7 @@ test("a replayed transaction is rejected in a later block", () => {
   const chain = createTestApp(keys);
   const tx = chain.sign(alice, gift());
   assert.equal(chain.deliver(tx).code, 0);
-  assertRefused(chain.deliver(tx), 32, /^account sequence mismatch, expected 1, got 0: incorrect account sequence$/);
+  assertRejected(chain.deliver(tx), 32, /^account sequence mismatch, expected 1, got 0: incorrect account sequence$/);
 });
 
 test("a stamp is taken once per sender, whatever the transaction says", () => {
@@ -63,12 +63,12 @@ test("a stamp is taken once per sender, whatever the transaction says", () => {
   const used = new RegExp(
     `^failed to add unordered nonce: sender ${alice.address} has already used timeout ${unorderedNs}`,
   );
-  assertRefused(chain.app.checkTx(again), 18, used);
+  assertRejected(chain.app.checkTx(again), 18, used);
   assert.deepEqual(
     chain.block([first, again]).txResults.map(({ code }) => code),
     [0, 18],
   );
-  assertRefused(chain.deliver(first), 18, used);
+  assertRejected(chain.deliver(first), 18, used);
   assert.equal(chain.deliver(chain.sign(bob, [sendMessage(bob.address, alice.address, 1)], { unorderedNs })).code, 0);
   assert.equal(chain.deliver(chain.sign(alice, gift(), { unorderedNs: unorderedNs + 1n })).code, 0);
 });
@@ -78,8 +78,8 @@ test("a stamp commits at most once even in the block whose time it equals, and i
   const unorderedNs = chain.nowNs + 2n * second;
   const tx = chain.sign(alice, gift(), { unorderedNs });
   assert.equal(chain.deliver(tx).code, 0);
-  assertRefused(chain.deliver(tx), 18, /has already used timeout/);
-  assertRefused(chain.deliver(tx), 42, /tx timeout$/);
+  assertRejected(chain.deliver(tx), 18, /has already used timeout/);
+  assertRejected(chain.deliver(tx), 42, /tx timeout$/);
 });
 
 test("an unordered transaction leaves the sequence alone", () => {
@@ -93,7 +93,7 @@ test("an unordered transaction leaves the sequence alone", () => {
 
 test("an unordered transaction without a stamp is rejected", () => {
   const chain = createTestApp(keys);
-  assertRefused(
+  assertRejected(
     chain.app.checkTx(chain.sign(alice, gift(), { unorderedNs: 0n })),
     18,
     /must have timeout_timestamp set/,
@@ -103,7 +103,7 @@ test("an unordered transaction without a stamp is rejected", () => {
 test("a chain can have unordered transactions switched off", () => {
   const chain = createTestApp(keys, { unordered: false });
   const tx = chain.sign(alice, gift(), { unorderedNs: chain.nowNs + second });
-  assertRefused(chain.app.checkTx(tx), 37, /^unordered transactions are not enabled: feature not supported$/);
+  assertRejected(chain.app.checkTx(tx), 37, /^unordered transactions are not enabled: feature not supported$/);
 });
 
 test("what was paid and remembered before the messages stays when a message fails", () => {
@@ -111,10 +111,10 @@ test("what was paid and remembered before the messages stays when a message fail
   const before = chain.balance(alice.address);
   const unorderedNs = chain.nowNs + 60n * second;
   const tx = chain.sign(alice, [sendMessage(alice.address, bob.address, before)], { unorderedNs });
-  assertRefused(chain.deliver(tx), 5, /^failed to execute message; message index: 0: spendable balance/);
+  assertRejected(chain.deliver(tx), 5, /^failed to execute message; message index: 0: spendable balance/);
   assert.equal(chain.balance(alice.address), before - 20_000n);
   assert.equal(chain.balance(collector), 20_000n);
-  assertRefused(chain.deliver(tx), 18, /has already used timeout/);
+  assertRejected(chain.deliver(tx), 18, /has already used timeout/);
 });
 
 test("a transaction that fails before its messages costs nothing", () => {
@@ -123,7 +123,7 @@ test("a transaction that fails before its messages costs nothing", () => {
   const result = chain.deliver(
     chain.sign(alice, gift(), { signers: [{ key: alice, accountNumber: 0n, sequence: 9n }] }),
   );
-  assertRefused(result, 32, /expected 0, got 9/);
+  assertRejected(result, 32, /expected 0, got 9/);
   assert.deepEqual(result.events, []);
   assert.equal(chain.balance(alice.address), before);
 });
@@ -132,13 +132,13 @@ test("a signature by another key, another account number or altered bytes is rej
   const chain = createTestApp(keys);
   const stranger = { ...bob, address: alice.address };
   const wrongKey = chain.sign(alice, gift(), { signers: [{ key: stranger, accountNumber: 0n }] });
-  assertRefused(chain.app.checkTx(wrongKey), 8, /^pubKey does not match signer address .* with signer index: 0/);
+  assertRejected(chain.app.checkTx(wrongKey), 8, /^pubKey does not match signer address .* with signer index: 0/);
   const wrongNumber = chain.sign(alice, gift(), { signers: [{ key: alice, accountNumber: 1n }] });
-  assertRefused(chain.app.checkTx(wrongNumber), 4, /please verify account number \(0\) and chain-id \(lab-1\)/);
+  assertRejected(chain.app.checkTx(wrongNumber), 4, /please verify account number \(0\) and chain-id \(lab-1\)/);
   const raw = TxRaw.decode(chain.sign(alice, gift()));
   const [signature] = raw.signatures;
   signature![10]! ^= 1;
-  assertRefused(chain.app.checkTx(TxRaw.encode(raw).finish()), 4, /unable to verify single signer signature/);
+  assertRejected(chain.app.checkTx(TxRaw.encode(raw).finish()), 4, /unable to verify single signer signature/);
 });
 
 test("the twin of a signature, which would hold too, is rejected", () => {
@@ -150,14 +150,14 @@ test("the twin of a signature, which would hold too, is rejected", () => {
   raw.signatures = [
     Buffer.concat([signature.subarray(0, 32), Buffer.from(twin.toString(16).padStart(64, "0"), "hex")]),
   ];
-  assertRefused(chain.app.checkTx(TxRaw.encode(raw).finish()), 4, /unable to verify single signer signature/);
+  assertRejected(chain.app.checkTx(TxRaw.encode(raw).finish()), 4, /unable to verify single signer signature/);
 });
 
 test("the public key may be left out once the account has shown it", () => {
   const chain = createTestApp(keys);
   const without = (sequence: bigint) =>
     chain.sign(alice, gift(), { signers: [{ key: alice, accountNumber: 0n, sequence, anonymous: true }] });
-  assertRefused(chain.app.checkTx(without(0n)), 8, /^pubkey on account is not set/);
+  assertRejected(chain.app.checkTx(without(0n)), 8, /^pubkey on account is not set/);
   chain.deliver(chain.sign(alice, gift()));
   assert.equal(chain.deliver(without(1n)).code, 0);
 });
@@ -165,7 +165,7 @@ test("the public key may be left out once the account has shown it", () => {
 test("everyone whose money a transaction moves must have signed it", () => {
   const chain = createTestApp(keys);
   const messages = [sendMessage(alice.address, carol.address, 1), sendMessage(bob.address, carol.address, 2)];
-  assertRefused(chain.app.checkTx(chain.sign(alice, messages)), 4, /^wrong number of signers; expected 2, got 1/);
+  assertRejected(chain.app.checkTx(chain.sign(alice, messages)), 4, /^wrong number of signers; expected 2, got 1/);
   const signers = [alice, bob].map((key, index) => ({ key, accountNumber: index, sequence: 0 }));
   assert.equal(chain.deliver(chain.sign(alice, messages, { signers })).code, 0);
   assert.equal(chain.balance(carol.address), 3n);
@@ -179,13 +179,13 @@ test("an account that does not exist cannot sign", () => {
   const chain = createTestApp(keys);
   const messages = [sendMessage(carol.address, bob.address, 1)];
   const tx = signTransaction({ messages, signers: [{ key: carol, accountNumber: 99 }], chainId });
-  assertRefused(chain.app.checkTx(tx), 9, /^fee payer address: akash1\w+ does not exist: unknown address$/);
+  assertRejected(chain.app.checkTx(tx), 9, /^fee payer address: akash1\w+ does not exist: unknown address$/);
 });
 
 test("only the direct sign mode is understood", () => {
   const chain = createTestApp(keys);
   const tx = chain.sign(alice, gift(), { signMode: SignMode.SIGN_MODE_LEGACY_AMINO_JSON });
-  assertRefused(chain.app.checkTx(tx), 4, /signature verification failed/);
+  assertRejected(chain.app.checkTx(tx), 4, /signature verification failed/);
 });
 
 test("a transaction past its height or its time is rejected", () => {
@@ -193,19 +193,19 @@ test("a transaction past its height or its time is rejected", () => {
   chain.block();
   chain.block();
   assert.equal(chain.app.checkTx(chain.sign(alice, gift(), { timeoutHeight: 2n })).code, 0);
-  assertRefused(
+  assertRejected(
     chain.deliver(chain.sign(alice, gift(), { timeoutHeight: 2n })),
     30,
     /^block height: 3, timeout height: 2: tx timeout height$/,
   );
-  assertRefused(chain.app.checkTx(chain.sign(alice, gift(), { timeoutNs: chain.nowNs - 1n })), 42, /tx timeout$/);
+  assertRejected(chain.app.checkTx(chain.sign(alice, gift(), { timeoutNs: chain.nowNs - 1n })), 42, /tx timeout$/);
 });
 
 test("a memo may have 256 bytes", () => {
   const chain = createTestApp(keys);
   assert.equal(chain.app.checkTx(chain.sign(alice, gift(), { memo: "m".repeat(256) })).code, 0);
   chain.block();
-  assertRefused(
+  assertRejected(
     chain.app.checkTx(chain.sign(alice, gift(), { memo: `${"m".repeat(255)}é` })),
     12,
     /^maximum number of characters is 256 but received 257 characters: memo too large$/,
@@ -214,27 +214,27 @@ test("a memo may have 256 bytes", () => {
 
 test("a transaction that asks for no gas is rejected", () => {
   const chain = createTestApp(keys);
-  assertRefused(chain.app.checkTx(chain.sign(alice, gift(), { gas: 0 })), 11, /^out of gas in location/);
+  assertRejected(chain.app.checkTx(chain.sign(alice, gift(), { gas: 0 })), 11, /^out of gas in location/);
 });
 
 test("the minimum fee is the pool's affair: a block takes less", () => {
   const chain = createTestApp(keys);
   const fee = [{ denom: "uakt", amount: "499" }];
-  assertRefused(
+  assertRejected(
     chain.app.checkTx(chain.sign(alice, gift(), { fee })),
     13,
     /^insufficient fees; got: 499uakt required: 500uakt: insufficient fee$/,
   );
-  assertRefused(chain.app.checkTx(chain.sign(alice, gift(), { fee: [] })), 13, /got: {2}required: 500uakt/);
+  assertRejected(chain.app.checkTx(chain.sign(alice, gift(), { fee: [] })), 13, /got: {2}required: 500uakt/);
   const wrongToken = [{ denom: "uact", amount: "20000" }];
-  assertRefused(chain.app.checkTx(chain.sign(alice, gift(), { fee: wrongToken })), 13, /got: 20000uact/);
+  assertRejected(chain.app.checkTx(chain.sign(alice, gift(), { fee: wrongToken })), 13, /got: 20000uact/);
   assert.equal(chain.deliver(chain.sign(alice, gift(), { fee })).code, 0);
 });
 
 test("a fee that the payer cannot afford is rejected", () => {
   const chain = createTestApp(keys);
   const fee = [{ denom: "uakt", amount: "10000000000001" }];
-  assertRefused(
+  assertRejected(
     chain.deliver(chain.sign(alice, gift(), { fee })),
     5,
     /^spendable balance 10000000000000uakt is smaller than 10000000000001uakt: insufficient funds: insufficient funds$/,
@@ -244,7 +244,7 @@ test("a fee that the payer cannot afford is rejected", () => {
 test("a fee whose coins are out of order is rejected", () => {
   const chain = createTestApp(keys);
   const fee = ["uakt", "uact"].map((denom) => ({ denom, amount: "20000" }));
-  assertRefused(chain.app.checkTx(chain.sign(alice, gift(), { fee })), 13, /^invalid fee amount: 20000uakt,20000uact/);
+  assertRejected(chain.app.checkTx(chain.sign(alice, gift(), { fee })), 13, /^invalid fee amount: 20000uakt,20000uact/);
 });
 
 test("another signer can be named to pay the fee", () => {
@@ -254,7 +254,7 @@ test("another signer can be named to pay the fee", () => {
   assert.equal(chain.deliver(chain.sign(alice, gift(), { payer: bob.address, signers })).code, 0);
   assert.equal(chain.balance(bob.address), before - 20_000n + 1n);
   const unsigned = chain.sign(alice, gift(), { payer: bob.address });
-  assertRefused(chain.app.checkTx(unsigned), 4, /^wrong number of signers; expected 2, got 1/);
+  assertRejected(chain.app.checkTx(unsigned), 4, /^wrong number of signers; expected 2, got 1/);
 });
 
 function grant(spendLimit: readonly { denom: string; amount: string }[], expiration?: Date) {
@@ -270,7 +270,11 @@ function grant(spendLimit: readonly { denom: string; amount: string }[], expirat
 test("a fee granter pays while the allowance lasts", () => {
   const chain = createTestApp(keys);
   const granted = () => chain.sign(alice, gift(), { granter: bob.address });
-  assertRefused(chain.app.checkTx(granted()), 38, /does not allow to pay fees for .*: fee-grant not found: not found$/);
+  assertRejected(
+    chain.app.checkTx(granted()),
+    38,
+    /does not allow to pay fees for .*: fee-grant not found: not found$/,
+  );
   assert.equal(chain.deliver(chain.sign(bob, [grant([{ denom: "uakt", amount: "50000" }])])).code, 0);
   const [mine, theirs] = [chain.balance(alice.address), chain.balance(bob.address)];
   const paid = chain.deliver(granted());
@@ -278,10 +282,10 @@ test("a fee granter pays while the allowance lasts", () => {
   assert.ok(paid.events.some(({ type }) => type === "use_feegrant"));
   assert.deepEqual([chain.balance(alice.address), chain.balance(bob.address)], [mine - 1n, theirs - 20_000n + 1n]);
   assert.equal(chain.deliver(granted()).code, 0);
-  assertRefused(chain.deliver(granted()), 2, /fee limit exceeded$/, "feegrant");
+  assertRejected(chain.deliver(granted()), 2, /fee limit exceeded$/, "feegrant");
   const rest = chain.sign(alice, gift(), { granter: bob.address, fee: [{ denom: "uakt", amount: "10000" }] });
   assert.ok(chain.deliver(rest).events.some(({ type }) => type === "revoke_feegrant"));
-  assertRefused(chain.deliver(granted()), 38, /fee-grant not found/);
+  assertRejected(chain.deliver(granted()), 38, /fee-grant not found/);
 });
 
 test("an allowance that has expired pays no more", () => {
@@ -289,9 +293,9 @@ test("an allowance that has expired pays no more", () => {
   const expiration = new Date(Number(chain.nowNs / 1_000_000n) + 1_500);
   assert.equal(chain.deliver(chain.sign(bob, [grant([], expiration)])).code, 0);
   const tx = chain.sign(alice, gift(), { granter: bob.address });
-  assertRefused(chain.deliver(tx), 3, /basic allowance: fee allowance expired$/, "feegrant");
+  assertRejected(chain.deliver(tx), 3, /basic allowance: fee allowance expired$/, "feegrant");
   chain.block();
-  assertRefused(chain.app.checkTx(tx), 38, /fee-grant not found/);
+  assertRejected(chain.app.checkTx(tx), 38, /fee-grant not found/);
 });
 
 test("a signer is looked for under every signature", () => {
@@ -299,6 +303,6 @@ test("a signer is looked for under every signature", () => {
   const raw = TxRaw.decode(chain.sign(alice, gift()));
   const info = AuthInfo.decode(raw.authInfoBytes);
   raw.authInfoBytes = AuthInfo.encode({ ...info, signerInfos: [] }).finish();
-  assertRefused(chain.app.checkTx(TxRaw.encode(raw).finish()), 4, /^invalid number of signer; {2}expected: 1, got 0/);
-  assertRefused(chain.app.checkTx(TxRaw.encode({ ...raw, signatures: [] }).finish()), 15, /^no signatures supplied$/);
+  assertRejected(chain.app.checkTx(TxRaw.encode(raw).finish()), 4, /^invalid number of signer; {2}expected: 1, got 0/);
+  assertRejected(chain.app.checkTx(TxRaw.encode({ ...raw, signatures: [] }).finish()), 15, /^no signatures supplied$/);
 });

@@ -4,12 +4,12 @@ import { type Coin, formatCoins } from "../../market/coin.ts";
 import { decimalOf, mulDecimals, parseDecimal, toInteger } from "../../market/decimal.ts";
 import { areValidCoins } from "./coins.ts";
 import { timeJson } from "./context.ts";
+import { sdkError } from "./errors.ts";
 import { plainEvent } from "./events.ts";
-import { ChainRefusal, type Context } from "./module.ts";
+import { ChainError, type Context } from "./module.ts";
 import { type Account, authParams, findAccount, saveAccount } from "./modules/auth/accounts.ts";
 import { sendToModule } from "./modules/bank/balances.ts";
 import { useAllowance } from "./modules/feegrant/feegrant.ts";
-import { sdkRefusal } from "./refusals.ts";
 import { addressOfKey, signatureHolds, signBytes } from "./signatures.ts";
 import type { Fee, Transaction } from "./transaction.ts";
 import { takeStamp } from "./unordered.ts";
@@ -49,27 +49,24 @@ const mostGas = 2n ** 63n - 1n;
 const sizeGasPerByte = Number(authParams.txSizeCostPerByte);
 
 function isComplete({ tx }: AnteInput): void {
-  if (!tx.fee) throw new ChainRefusal("undefined", 1, "missing fee");
+  if (!tx.fee) throw new ChainError("undefined", 1, "missing fee");
   if (tx.fee.gasLimit > mostGas) {
-    throw sdkRefusal("invalidRequest", `invalid gas supplied; ${tx.fee.gasLimit} > ${mostGas}`);
+    throw sdkError("invalidRequest", `invalid gas supplied; ${tx.fee.gasLimit} > ${mostGas}`);
   }
   const { signatures } = tx.raw;
-  if (signatures.length === 0) throw sdkRefusal("noSignatures");
+  if (signatures.length === 0) throw sdkError("noSignatures");
   if (signatures.length !== tx.signers.length) {
-    throw sdkRefusal(
-      "unauthorized",
-      `wrong number of signers; expected ${tx.signers.length}, got ${signatures.length}`,
-    );
+    throw sdkError("unauthorized", `wrong number of signers; expected ${tx.signers.length}, got ${signatures.length}`);
   }
 }
 
 function isInTime({ tx, context }: AnteInput): void {
   if (tx.timeoutHeight > 0n && context.height > tx.timeoutHeight) {
-    throw sdkRefusal("txTimeoutHeight", `block height: ${context.height}, timeout height: ${tx.timeoutHeight}`);
+    throw sdkError("txTimeoutHeight", `block height: ${context.height}, timeout height: ${tx.timeoutHeight}`);
   }
   if (tx.timeoutNs !== 0n && tx.timeoutNs < context.timeNs) {
     const [block, stamp] = [goTime(context.timeNs), goTime(tx.timeoutNs)];
-    throw sdkRefusal("txTimeout", `block time: ${block}, timeout timestamp: ${stamp}`);
+    throw sdkError("txTimeout", `block time: ${block}, timeout timestamp: ${stamp}`);
   }
 }
 
@@ -77,7 +74,7 @@ function memoFits({ tx }: AnteInput): void {
   const length = Buffer.byteLength(tx.memo);
   const most = authParams.maxMemoCharacters;
   if (BigInt(length) <= most) return;
-  throw sdkRefusal("memoTooLarge", `maximum number of characters is ${most} but received ${length} characters`);
+  throw sdkError("memoTooLarge", `maximum number of characters is ${most} but received ${length} characters`);
 }
 
 function sizeIsPaid({ tx, context, mode }: AnteInput): void {
@@ -106,27 +103,27 @@ function paysTheMinimum({ coins, gasLimit }: Fee): void {
   const required = { denom: "uakt", amount: toInteger(mulDecimals(gasPrice, decimalOf(gasLimit)), "up") };
   if (coins.some(({ denom, amount }) => denom === required.denom && amount >= required.amount)) return;
   const words = `insufficient fees; got: ${formatCoins(coins)} required: ${formatCoins([required])}`;
-  throw sdkRefusal("insufficientFee", words);
+  throw sdkError("insufficientFee", words);
 }
 
 /** From the granter, if the fee names one that allows it, else from the payer. */
 function deductFee(context: Context, { coins, granter }: Fee, payer: string): void {
   if (granter && granter !== payer) useAllowance(context, granter, payer, coins);
   const from = granter || payer;
-  if (!findAccount(context, from)) throw sdkRefusal("unknownAddress", `fee payer address: ${from} does not exist`);
+  if (!findAccount(context, from)) throw sdkError("unknownAddress", `fee payer address: ${from} does not exist`);
   // "0uakt" is no valid amount, but it is no fee either: clients estimate gas with it.
   if (coins.some(({ amount }) => amount !== 0n)) collect(context, from, coins);
   context.emit(plainEvent("tx", { fee: formatCoins(coins), fee_payer: from }));
 }
 
 function collect(context: Context, from: string, coins: readonly Coin[]): void {
-  if (!areValidCoins(coins)) throw sdkRefusal("insufficientFee", `invalid fee amount: ${formatCoins(coins)}`);
+  if (!areValidCoins(coins)) throw sdkError("insufficientFee", `invalid fee amount: ${formatCoins(coins)}`);
   try {
     sendToModule(context, from, "fee_collector", coins);
   } catch (error) {
     // The SDK wraps the bank's rejection once more, so clients see the words twice.
-    if (error instanceof ChainRefusal && error.code === sdkRefusal("insufficientFunds").code) {
-      throw sdkRefusal("insufficientFunds", error.message);
+    if (error instanceof ChainError && error.code === sdkError("insufficientFunds").code) {
+      throw sdkError("insufficientFunds", error.message);
     }
     throw error;
   }
@@ -137,7 +134,7 @@ function keysAreKnown({ tx, context, mode }: AnteInput): void {
     const publicKey = given ?? (mode === "simulate" ? placeholderKey : undefined);
     if (!publicKey) continue;
     if (mode !== "simulate" && addressOfKey(publicKey) !== address) {
-      throw sdkRefusal("invalidPubKey", `pubKey does not match signer address ${address} with signer index: ${index}`);
+      throw sdkError("invalidPubKey", `pubKey does not match signer address ${address} with signer index: ${index}`);
     }
     const account = signerAccount(context, address);
     if (!account.publicKey) saveAccount(context, { ...account, publicKey });
@@ -153,7 +150,7 @@ function signaturesAreFew({ tx, context }: AnteInput): void {
   context.useGas(paramsGas, "ReadFlat");
   const count = tx.signerInfos.filter(({ publicKey }) => publicKey).length;
   if (BigInt(count) <= authParams.txSigLimit) return;
-  throw sdkRefusal("tooManySignatures", `signatures: ${count}, limit: ${authParams.txSigLimit}`);
+  throw sdkError("tooManySignatures", `signatures: ${count}, limit: ${authParams.txSigLimit}`);
 }
 
 function signaturesArePaid({ tx, context }: AnteInput): void {
@@ -166,20 +163,20 @@ function signaturesArePaid({ tx, context }: AnteInput): void {
 
 function signaturesHold({ tx, context, mode, unorderedEnabled }: AnteInput): void {
   if (tx.unordered && !unorderedEnabled) {
-    throw sdkRefusal("notSupported", "unordered transactions are not enabled");
+    throw sdkError("notSupported", "unordered transactions are not enabled");
   }
   if (tx.signerInfos.length !== tx.signers.length) {
     const [expected, got] = [tx.signers.length, tx.signerInfos.length];
-    throw sdkRefusal("unauthorized", `invalid number of signer;  expected: ${expected}, got ${got}`);
+    throw sdkError("unauthorized", `invalid number of signer;  expected: ${expected}, got ${got}`);
   }
   if (tx.unordered) takeStamp(context, tx.timeoutNs, tx.signers, mode !== "simulate");
   for (const [index, { address, sequence, mode: signMode }] of tx.signerInfos.entries()) {
     if (tx.unordered && sequence > 0n) {
-      throw sdkRefusal("invalidRequest", "sequence is not allowed for unordered transactions");
+      throw sdkError("invalidRequest", "sequence is not allowed for unordered transactions");
     }
     const account = signerAccount(context, address);
     if (!tx.unordered && sequence !== account.sequence) {
-      throw sdkRefusal("wrongSequence", `account sequence mismatch, expected ${account.sequence}, got ${sequence}`);
+      throw sdkError("wrongSequence", `account sequence mismatch, expected ${account.sequence}, got ${sequence}`);
     }
     if (mode !== "simulate")
       signatureHoldsFor(tx, context, account, signMode, tx.raw.signatures[index] ?? new Uint8Array());
@@ -193,15 +190,15 @@ function signatureHoldsFor(
   mode: number,
   signature: Uint8Array,
 ): void {
-  if (!publicKey) throw sdkRefusal("invalidPubKey", "pubkey on account is not set");
-  const refuse = (reason: string) =>
-    sdkRefusal(
+  if (!publicKey) throw sdkError("invalidPubKey", "pubkey on account is not set");
+  const unauthorized = (reason: string) =>
+    sdkError(
       "unauthorized",
       `signature verification failed; please verify account number (${number}) and chain-id (${chainId}): (${reason})`,
     );
-  if (mode !== SignMode.SIGN_MODE_DIRECT) throw refuse(`unsupported sign mode ${mode}`);
+  if (mode !== SignMode.SIGN_MODE_DIRECT) throw unauthorized(`unsupported sign mode ${mode}`);
   if (!signatureHolds(publicKey, signBytes(tx, chainId, number), signature)) {
-    throw refuse("unable to verify single signer signature");
+    throw unauthorized("unable to verify single signer signature");
   }
 }
 
@@ -216,7 +213,7 @@ function sequencesAdvance({ tx, context }: AnteInput): void {
 function signerAccount(context: Context, address: string): Account {
   const account = findAccount(context, address);
   if (account) return account;
-  throw sdkRefusal("unknownAddress", `account ${address} does not exist`);
+  throw sdkError("unknownAddress", `account ${address} does not exist`);
 }
 
 /** "2026-11-15 08:23:55.615665784 +0000 UTC", as Go prints a time. */

@@ -11,7 +11,7 @@ import { bankModule } from "./modules/bank/bank.ts";
 import { providerModule } from "./modules/provider/provider.ts";
 import { decodeTransaction } from "./transaction.ts";
 
-interface Refused {
+interface RejectedTx {
   readonly label: string;
   readonly tx: string;
   readonly answer: { readonly code: number; readonly codespace: string; readonly log: string };
@@ -41,7 +41,7 @@ const recordedNs = 1_794_731_035_615_665_784n;
 const entries = new Map(Object.entries({ ...bankModule.messages, ...providerModule.messages }));
 
 test("every transaction that a real node rejected is rejected with the same code, codespace and words", () => {
-  for (const { label, tx, answer } of readJsonRecording<Refused[]>("chain/refused.json")) {
+  for (const { label, tx, answer } of readJsonRecording<RejectedTx[]>("chain/refused.json")) {
     if (label === "the same bytes again") continue; // The pool's answer, not the application's.
     const chain = recordedChain();
     const bytes = label === "garbage" ? Buffer.from(tx, "base64") : rebuild(tx, label);

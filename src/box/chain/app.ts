@@ -3,10 +3,11 @@ import { createHash } from "node:crypto";
 import { invariant } from "../../runtime/invariant.ts";
 import type { AbciEvent, App, BlockOutput } from "./abci.ts";
 import { createContext } from "./context.ts";
+import { sdkError } from "./errors.ts";
 import { withAttribute } from "./events.ts";
 import { answerSimulation, type Rules, runTransaction } from "./execution.ts";
 import { applyGenesis, type Genesis } from "./genesis.ts";
-import { type BlockPoint, ChainRefusal, type Module, memoized, type QueryHandler } from "./module.ts";
+import { type BlockPoint, ChainError, type Module, memoized, type QueryHandler } from "./module.ts";
 import { auditModule } from "./modules/audit/audit.ts";
 import { authModule } from "./modules/auth/auth.ts";
 import { authzModule } from "./modules/authz/authz.ts";
@@ -18,7 +19,6 @@ import { createMarketplace } from "./modules/marketplace.ts";
 import { providerModule } from "./modules/provider/provider.ts";
 import { createOverlay } from "./overlay.ts";
 import { createPastStates } from "./past-states.ts";
-import { sdkRefusal } from "./refusals.ts";
 import { createStore } from "./store.ts";
 import { decodeTransaction, type MessageEntries } from "./transaction.ts";
 import { forgetPassedStamps } from "./unordered.ts";
@@ -92,14 +92,14 @@ export function createApp(genesis: Genesis, modules: readonly Module[] = createM
     query(path, request, height = point.height) {
       try {
         const handler = queries.get(path);
-        if (!handler) throw sdkRefusal("unknownRequest", "unknown query path");
+        if (!handler) throw sdkError("unknownRequest", "unknown query path");
         checkRequest(request);
         const state = height === point.height ? { point, store } : pastStates.at(height);
         invariant(state, "only heights that are kept are asked for", { height });
         const value = handler(createContext(state.point, state.store, []), request);
         return { code: 0, codespace: "", log: "", value, height };
       } catch (error) {
-        if (!(error instanceof ChainRefusal)) throw error;
+        if (!(error instanceof ChainError)) throw error;
         const { code, codespace, message: log } = error;
         return { code, codespace, log, value: new Uint8Array(), height: 0n };
       }
@@ -113,7 +113,7 @@ function checkRequest(request: Uint8Array): void {
   try {
     for (const _ of wireFields(request));
   } catch (error) {
-    throw sdkRefusal("invalidRequest", error instanceof Error ? error.message : String(error));
+    throw sdkError("invalidRequest", error instanceof Error ? error.message : String(error));
   }
 }
 

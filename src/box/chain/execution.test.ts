@@ -19,12 +19,12 @@ import {
 } from "../../../test/support/embedded-app.ts";
 import { invariant } from "../../runtime/invariant.ts";
 import type { TxResult } from "./abci.ts";
+import { Panic } from "./errors.ts";
 import type { Module } from "./module.ts";
-import { Panic } from "./refusals.ts";
 
 const keys = [alice, bob];
 
-function assertRefused(result: TxResult, code: number, log: RegExp, codespace = "sdk"): void {
+function assertRejected(result: TxResult, code: number, log: RegExp, codespace = "sdk"): void {
   assert.deepEqual([result.code, result.codespace], [code, codespace], result.log);
   assert.match(result.log, log);
 }
@@ -35,7 +35,7 @@ test("the messages of a transaction happen all or not at all", () => {
   const good = sendMessage(alice.address, carol.address, 5);
   const bad = sendMessage(alice.address, carol.address, before);
   const result = chain.deliver(chain.sign(alice, [good, bad, good]));
-  assertRefused(result, 5, /^failed to execute message; message index: 1: spendable balance \d+uakt is smaller/);
+  assertRejected(result, 5, /^failed to execute message; message index: 1: spendable balance \d+uakt is smaller/);
   assert.equal(chain.balance(carol.address), 0n);
   assert.equal(chain.balance(alice.address), before - 20_000n);
   assert.equal(result.data.length, 0);
@@ -62,7 +62,7 @@ test("a transaction that runs out of gas in a message pays its fee and changes n
   const chain = createTestApp(keys);
   const before = chain.balance(alice.address);
   const result = chain.deliver(chain.sign(alice, [sendMessage(alice.address, carol.address, 5)], { gas: 61_000 }));
-  assertRefused(result, 11, /^out of gas in location: \w+; gasWanted: 61000, gasUsed: \d+: out of gas$/);
+  assertRejected(result, 11, /^out of gas in location: \w+; gasWanted: 61000, gasUsed: \d+: out of gas$/);
   assert.ok(result.gasUsed > 61_000n);
   assert.equal(chain.balance(carol.address), 0n);
   assert.equal(chain.balance(alice.address), before - 20_000n);
@@ -73,8 +73,8 @@ test("garbage in a block is answered, and the block goes on", () => {
   const chain = createTestApp(keys);
   const tx = chain.sign(alice, [sendMessage(alice.address, bob.address, 1)]);
   const { txResults } = chain.block([Buffer.from("not a transaction"), new Uint8Array(), tx]);
-  assertRefused(txResults[0]!, 2, /^tx parse error$/);
-  assertRefused(txResults[1]!, 18, /^must contain at least one message: invalid request$/);
+  assertRejected(txResults[0]!, 2, /^tx parse error$/);
+  assertRejected(txResults[1]!, 18, /^must contain at least one message: invalid request$/);
   assert.equal(txResults[2]?.code, 0);
 });
 
@@ -103,27 +103,27 @@ test("a field of the body that may be ignored is ignored, but it is signed", () 
   const chain = createTestApp(keys);
   const raw = TxRaw.decode(chain.sign(alice, [sendMessage(alice.address, bob.address, 1)]));
   // Field 1024 with the value 1: its number says that it is not critical.
-  assertRefused(chain.app.checkTx(rawWithBody(raw, [0x80, 0x40, 1])), 4, /signature verification failed/);
+  assertRejected(chain.app.checkTx(rawWithBody(raw, [0x80, 0x40, 1])), 4, /signature verification failed/);
 });
 
 test("messages and extensions that the chain does not know are rejected", () => {
   const chain = createTestApp(keys);
   const unknown = { typeUrl: "/akash.nothing.v1.MsgNothing", value: new Uint8Array() };
-  assertRefused(chain.app.checkTx(chain.sign(alice, [unknown])), 2, /^unable to resolve type URL \/akash.nothing/);
+  assertRejected(chain.app.checkTx(chain.sign(alice, [unknown])), 2, /^unable to resolve type URL \/akash.nothing/);
   const gift = [sendMessage(alice.address, bob.address, 1)];
   const extended = chain.sign(alice, gift, { extensionOptions: [unknown] });
-  assertRefused(chain.app.checkTx(extended), 2, /^unable to resolve type URL \/akash.nothing/);
+  assertRejected(chain.app.checkTx(extended), 2, /^unable to resolve type URL \/akash.nothing/);
 });
 
 test("an address that is none is rejected where it stands", () => {
   const chain = createTestApp(keys);
-  assertRefused(
+  assertRejected(
     chain.app.checkTx(chain.sign(alice, [sendMessage("akash1nobody", bob.address, 1)])),
     2,
     /tx parse error/,
   );
   const lost = chain.deliver(chain.sign(alice, [sendMessage(alice.address, "akash1nobody", 1)]));
-  assertRefused(lost, 7, /message index: 0: invalid to address: .*: invalid address$/);
+  assertRejected(lost, 7, /message index: 0: invalid to address: .*: invalid address$/);
 });
 
 function simulate(
@@ -178,7 +178,7 @@ test("a fee of nothing is no fee, however it is written: in a simulation, and in
     const { code, log } = simulate(chain, undefined, chain.account(alice.address).sequence, fee);
     assert.equal(code, 0, log);
     const tx = chain.sign(alice, [sendMessage(alice.address, bob.address, 1)], { fee });
-    assertRefused(chain.app.checkTx(tx), 13, /insufficient fees; got: .* required: 500uakt/);
+    assertRejected(chain.app.checkTx(tx), 13, /insufficient fees; got: .* required: 500uakt/);
     assert.equal(chain.deliver(tx).code, 0);
   }
 });
@@ -207,7 +207,7 @@ test("where the chain's program stumbles, nobody is told which message it was", 
     { typeUrl: "/test.MsgStumble", value: new Uint8Array() },
   ];
   const words = /^recovered: couldn't find payment\nstack:\n.*: panic$/s;
-  assertRefused(chain.deliver(chain.sign(alice, messages)), 111222, words, "undefined");
+  assertRejected(chain.deliver(chain.sign(alice, messages)), 111222, words, "undefined");
   const simulated = simulate(chain, messages, 1n);
   assert.match(simulated.log, /^rpc error: code = Unknown desc = recovered: couldn't find payment\nstack:\n/);
   assert.doesNotMatch(simulated.log, /message index/);

@@ -4,12 +4,12 @@ import { ProviderError } from "../../runtime/errors.ts";
 import { type AbciEvent, noTxResult, type TxResult } from "./abci.ts";
 import { anteChecks, type Mode } from "./ante.ts";
 import { createContext } from "./context.ts";
+import { invalidArgument, Panic, sdkError } from "./errors.ts";
 import { plainEvent, withAttribute } from "./events.ts";
 import { createGasMeter, OutOfGas, unlimitedGas } from "./gas.ts";
-import { type BlockPoint, ChainRefusal, type Context } from "./module.ts";
-import { invalidArgument, Panic, sdkRefusal } from "./refusals.ts";
+import { type BlockPoint, ChainError, type Context } from "./module.ts";
 import type { Store } from "./store.ts";
-import { decodeRefusal, type Transaction, type TxMessage } from "./transaction.ts";
+import { decodeError, type Transaction, type TxMessage } from "./transaction.ts";
 
 export interface Rules {
   /** Throws when the bytes are no transaction. */
@@ -43,7 +43,7 @@ export function runTransaction(bytes: Uint8Array, mode: Mode, store: Store, at: 
     const done = store.transaction(() => runMessages(tx.messages, (events) => createContext(at, store, events, gas)));
     return result({ data: done.data, events: [...anteEvents, ...done.events] });
   } catch (error) {
-    const { code, codespace, message } = refusalOf(error);
+    const { code, codespace, message } = chainErrorOf(error);
     return result({ code, codespace, log: message, events: anteEvents });
   }
 }
@@ -53,13 +53,13 @@ function decode(bytes: Uint8Array, mode: Mode, rules: Rules): Transaction {
     return rules.decode(bytes);
   } catch (error) {
     // A block that holds garbage says no more about it than that.
-    throw mode === "finalize" ? sdkRefusal("txDecode") : decodeRefusal(error);
+    throw mode === "finalize" ? sdkError("txDecode") : decodeError(error);
   }
 }
 
 /** What the messages say by themselves; a rejection here costs nothing. */
 function checkMessages(messages: readonly TxMessage[]): void {
-  if (messages.length === 0) throw sdkRefusal("invalidRequest", "must contain at least one message");
+  if (messages.length === 0) throw sdkError("invalidRequest", "must contain at least one message");
   for (const { entry, value } of messages) entry.validate?.(value);
 }
 
@@ -86,9 +86,9 @@ function runMessage({ entry, value }: TxMessage, index: number, context: Context
   try {
     return entry.handle(context, value);
   } catch (error) {
-    if (!(error instanceof ChainRefusal) || error instanceof OutOfGas || error instanceof Panic) throw error;
+    if (!(error instanceof ChainError) || error instanceof OutOfGas || error instanceof Panic) throw error;
     const log = `failed to execute message; message index: ${index}: ${error.message}`;
-    throw new ChainRefusal(error.codespace, error.code, log);
+    throw new ChainError(error.codespace, error.code, log);
   }
 }
 
@@ -98,8 +98,8 @@ function messageEvent({ typeUrl, signers }: TxMessage): AbciEvent {
 }
 
 /** A value that our own parsers reject is the sender's fault; anything else is ours and must be seen. */
-function refusalOf(error: unknown): ChainRefusal {
-  if (error instanceof ChainRefusal) return error;
+function chainErrorOf(error: unknown): ChainError {
+  if (error instanceof ChainError) return error;
   if (error instanceof ProviderError) return new Panic(error.message);
   throw error;
 }
@@ -116,7 +116,7 @@ export function answerSimulation(bytes: Uint8Array, run: (tx: Uint8Array) => TxR
   if (code !== 0) {
     // The code is lost on this way: clients match on the words.
     const reason = `rpc error: code = Unknown desc = ${log} with gas used: '${gasUsed}'`;
-    throw sdkRefusal("unknownRequest", reason);
+    throw sdkError("unknownRequest", reason);
   }
   const { msgResponses } = cosmos.TxMsgData.decode(data);
   return cosmos.SimulateResponse.encode(

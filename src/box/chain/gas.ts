@@ -1,6 +1,7 @@
 /** What work costs. The prices are the SDK's, so that a client's estimate here is worth something on the real chain. */
-import { ChainRefusal, type Context } from "./module.ts";
-import { sdkRefusal } from "./refusals.ts";
+
+import { sdkError } from "./errors.ts";
+import { ChainError, type Context } from "./module.ts";
 import type { Store, Table } from "./store.ts";
 
 export interface GasMeter {
@@ -10,10 +11,10 @@ export interface GasMeter {
 }
 
 /** Ends a transaction wherever it happens to be; the chain names the place and leaves out the message. */
-export class OutOfGas extends ChainRefusal {
+export class OutOfGas extends ChainError {
   constructor(what: string, limit: bigint, used: number) {
     const detail = `out of gas in location: ${what}; gasWanted: ${limit}, gasUsed: ${used}`;
-    const { codespace, code, message } = sdkRefusal("outOfGas", detail);
+    const { codespace, code, message } = sdkError("outOfGas", detail);
     super(codespace, code, message);
   }
 }

@@ -2,36 +2,36 @@
 import type { BidID, DeploymentID, GroupID, OrderID } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { readUint64 } from "../../chain/codec/wire-messages.ts";
 import type { BidId, DeploymentId, GroupId, OrderId } from "../../market/ids.ts";
-import { checkedAddress, invalidArgument, sdkRefusal } from "./refusals.ts";
+import { checkedAddress, invalidArgument, sdkError } from "./errors.ts";
 
 /** `path` says inside of which id this one stands; the chain writes it in front of the fault. */
 export function readDeploymentId(wire: DeploymentID | undefined, path = ""): DeploymentId {
-  const refuse = () => sdkRefusal("invalidAddress", `${path}DeploymentID: Invalid Owner Address`);
-  const owner = checkedAddress(wire?.owner ?? "", refuse);
+  const invalidAddress = () => sdkError("invalidAddress", `${path}DeploymentID: Invalid Owner Address`);
+  const owner = checkedAddress(wire?.owner ?? "", invalidAddress);
   const dseq = readUint64(wire?.dseq);
-  if (dseq === 0n) throw sdkRefusal("invalidSequence", `${path}DeploymentID: Invalid Deployment Sequence`);
+  if (dseq === 0n) throw sdkError("invalidSequence", `${path}DeploymentID: Invalid Deployment Sequence`);
   return { owner, dseq };
 }
 
 export function readGroupId(wire: GroupID | undefined, path = ""): GroupId {
   const id = readDeploymentId(wire, `${path}GroupID: Invalid DeploymentID: `);
-  if (!wire?.gseq) throw sdkRefusal("invalidSequence", `${path}GroupID: Invalid Group Sequence`);
+  if (!wire?.gseq) throw sdkError("invalidSequence", `${path}GroupID: Invalid Group Sequence`);
   return { ...id, gseq: wire.gseq };
 }
 
 function readOrderId(wire: OrderID | undefined, path = ""): OrderId {
   const id = readGroupId(wire, `${path}OrderID: Invalid GroupID: `);
-  if (!wire?.oseq) throw sdkRefusal("invalidSequence", `${path}OrderID: Invalid Order Sequence`);
+  if (!wire?.oseq) throw sdkError("invalidSequence", `${path}OrderID: Invalid Order Sequence`);
   return { ...id, oseq: wire.oseq };
 }
 
 /** Also reads a lease's, which has the same fields; its path is leasePath. */
 export function readBidId(wire: BidID | undefined, path = ""): BidId {
   const id = readOrderId(wire, `${path}BidID: Invalid OrderID: `);
-  const refuse = () => sdkRefusal("invalidAddress", `${path}BidID: Invalid Provider Address`);
-  const provider = checkedAddress(wire?.provider ?? "", refuse);
-  if (provider === id.owner) throw sdkRefusal("conflict", `${path}BidID: self-bid`);
-  if (wire?.bseq) throw sdkRefusal("conflict", `${path}BidID: invalid bseq`);
+  const invalidAddress = () => sdkError("invalidAddress", `${path}BidID: Invalid Provider Address`);
+  const provider = checkedAddress(wire?.provider ?? "", invalidAddress);
+  if (provider === id.owner) throw sdkError("conflict", `${path}BidID: self-bid`);
+  if (wire?.bseq) throw sdkError("conflict", `${path}BidID: invalid bseq`);
   return { ...id, provider, bseq: 0 };
 }
 

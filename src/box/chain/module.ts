@@ -18,8 +18,8 @@ export interface Context extends BlockPoint {
 }
 
 /** Whatever the chain rejects, with the code and codespace that clients know it by. */
-export class ChainRefusal extends Error {
-  override readonly name = "ChainRefusal";
+export class ChainError extends Error {
+  override readonly name = "ChainError";
   readonly codespace: string;
   readonly code: number;
 

@@ -1,7 +1,7 @@
 /** Lists in pages, cut as the SDK cuts them, down to what it counts and which key it hands out next. */
 import { type PageRequest, PageResponse } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import type { ListedPage } from "./akash-paging.ts";
-import { sdkRefusal } from "./refusals.ts";
+import { sdkError } from "./errors.ts";
 import type { Table } from "./store.ts";
 
 interface PageOptions<T> {
@@ -24,7 +24,7 @@ export function paginate<T>(
   const limit = count(request?.limit) || defaultLimit;
   const countTotal = request?.countTotal === true || count(request?.limit) === 0;
   if (offset > 0 && key !== "") {
-    throw sdkRefusal("invalidRequest", "invalid request, either offset or key is expected, got both");
+    throw sdkError("invalidRequest", "invalid request, either offset or key is expected, got both");
   }
   const entries = request?.reverse ? downward(table, prefix, key) : table.entries(prefix, prefix + key);
   const items: T[] = [];

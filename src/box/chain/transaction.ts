@@ -5,8 +5,8 @@ import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { parseAddress } from "../../market/address.ts";
 import type { Coin } from "../../market/coin.ts";
 import { readCoins } from "./coins.ts";
+import { sdkError } from "./errors.ts";
 import type { MessageEntry } from "./module.ts";
-import { sdkRefusal } from "./refusals.ts";
 import { type WireField, wireFields, wireTypes } from "./wire.ts";
 
 export interface Transaction {
@@ -84,9 +84,9 @@ export function decodeTransaction(bytes: Uint8Array, entries: MessageEntries): T
 }
 
 /** What the SDK answers when decodeTransaction throws: it wraps the same error twice. */
-export function decodeRefusal(error: unknown) {
+export function decodeError(error: unknown) {
   const reason = error instanceof Error ? error.message : String(error);
-  return sdkRefusal("txDecode", sdkRefusal("txDecode", reason).message);
+  return sdkError("txDecode", sdkError("txDecode", reason).message);
 }
 
 /** The envelope has one way to be written (ADR-027), else one transaction would have many hashes. */

@@ -10,12 +10,12 @@ const at = (timeNs: bigint) => ({ chainId: "lab-1", height: 1n, timeNs });
 
 test("a stamp may lie between now and ten minutes ahead", () => {
   const context = createContext(at(minute), createStore(), []);
-  for (const [stampNs, refusal] of [
+  for (const [stampNs, reason] of [
     [0n, /must have timeout_timestamp set/],
     [minute - 1n, /has already passed/],
     [11n * minute + 1n, /ttl exceeds 10m0s/],
   ] as const) {
-    assert.throws(() => takeStamp(context, stampNs, ["a"], true), refusal);
+    assert.throws(() => takeStamp(context, stampNs, ["a"], true), reason);
   }
   takeStamp(context, minute, ["a"], true);
   takeStamp(context, 11n * minute, ["a"], true);

@@ -2,8 +2,9 @@
  * Transactions without a sequence. The chain remembers who has used which time-out stamp until the stamp has passed, so
  * such a transaction commits at most once.
  */
+
+import { sdkError } from "./errors.ts";
 import type { Context } from "./module.ts";
-import { sdkRefusal } from "./refusals.ts";
 
 /** The furthest a stamp may lie ahead, which bounds how much there is to remember. */
 const longestAheadNs = 600n * 1_000_000_000n;
@@ -12,18 +13,18 @@ const rememberGas = 2240n;
 
 /** The order of the checks is the SDK's; `remember` is left out in simulations. */
 export function takeStamp(context: Context, stampNs: bigint, signers: readonly string[], remember: boolean): void {
-  if (stampNs === 0n) throw sdkRefusal("invalidRequest", "unordered transaction must have timeout_timestamp set");
+  if (stampNs === 0n) throw sdkError("invalidRequest", "unordered transaction must have timeout_timestamp set");
   if (stampNs < context.timeNs) {
-    throw sdkRefusal("invalidRequest", "unordered transaction has a timeout_timestamp that has already passed");
+    throw sdkError("invalidRequest", "unordered transaction has a timeout_timestamp that has already passed");
   }
-  if (stampNs > context.timeNs + longestAheadNs) throw sdkRefusal("invalidRequest", "unordered tx ttl exceeds 10m0s");
+  if (stampNs > context.timeNs + longestAheadNs) throw sdkError("invalidRequest", "unordered tx ttl exceeds 10m0s");
   context.useGas(rememberGas, "unordered tx");
   if (!remember) return;
   for (const signer of signers) {
     const key = `${writeStamp(stampNs)}/${signer}`;
     if (stamps(context).has(key)) {
       const reason = `sender ${signer} has already used timeout ${stampNs}`;
-      throw sdkRefusal("invalidRequest", `failed to add unordered nonce: ${reason}`);
+      throw sdkError("invalidRequest", `failed to add unordered nonce: ${reason}`);
     }
     stamps(context).set(key, true);
   }

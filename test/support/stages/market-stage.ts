@@ -3,7 +3,7 @@ import { Provider } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type { AbciEvent } from "../../../src/box/chain/abci.ts";
 import { createContext } from "../../../src/box/chain/context.ts";
 import { createGasMeter, unlimitedGas } from "../../../src/box/chain/gas.ts";
-import { ChainRefusal, type Context, type QueryHandler } from "../../../src/box/chain/module.ts";
+import { ChainError, type Context, type QueryHandler } from "../../../src/box/chain/module.ts";
 import { assertSupply, balanceOf, issue } from "../../../src/box/chain/modules/bank/balances.ts";
 import { createMarketplace, type MarketplaceSettings } from "../../../src/box/chain/modules/marketplace.ts";
 import { providers } from "../../../src/box/chain/modules/provider/providers.ts";
@@ -112,7 +112,7 @@ export function outcomeOf(work: () => unknown): string {
     work();
     return "ok";
   } catch (error) {
-    if (error instanceof ChainRefusal) return `${error.codespace}:${error.code}`;
+    if (error instanceof ChainError) return `${error.codespace}:${error.code}`;
     throw error;
   }
 }

@@ -19,7 +19,7 @@ import { createApp } from "../../../src/box/chain/app.ts";
 import type { Genesis } from "../../../src/box/chain/genesis.ts";
 import type { Block } from "../../../src/box/chain/node/block-store.ts";
 import { type BoxChain, createChain } from "../../../src/box/chain/node/chain.ts";
-import { NodeRefusal } from "../../../src/box/chain/node/node-refusal.ts";
+import { NodeError } from "../../../src/box/chain/node/node-error.ts";
 import type { ChainBlock } from "../../../src/chain/block.ts";
 import type { SendRequest } from "../../../src/chain/chain.ts";
 import { queryBidsResponse } from "../../../src/chain/codec/wire-messages.ts";
@@ -231,7 +231,7 @@ function broadcasterOf(chain: BoxChain): Broadcaster {
         const { code, codespace, log } = mempool.take(tx);
         return code === 0 ? { kind: "taken" } : { kind: "refused", code, codespace, log };
       } catch (error) {
-        if (error instanceof NodeRefusal && error.message === "tx already exists in cache") return { kind: "taken" };
+        if (error instanceof NodeError && error.message === "tx already exists in cache") return { kind: "taken" };
         throw error;
       }
     },

@@ -2,7 +2,7 @@
 import { invariant } from "../../../runtime/invariant.ts";
 import type { AbciEvent, BlockOutput } from "../abci.ts";
 import type { BlockId, Commit, Header } from "./block-bytes.ts";
-import { NodeRefusal } from "./node-refusal.ts";
+import { NodeError } from "./node-error.ts";
 
 /** The same in bytes, for busy blocks: about 10,000 transactions with their events. */
 const chainBlocksBytes = 64 * 1024 * 1024;
@@ -77,11 +77,11 @@ export function createBlockStore(keep: number, keepBytes: number = chainBlocksBy
 
   function needHeight(height: bigint | undefined, most: bigint): bigint {
     if (height === undefined) return most;
-    if (height <= 0n) throw new NodeRefusal(`height must be greater than 0, but got ${height}`);
+    if (height <= 0n) throw new NodeError(`height must be greater than 0, but got ${height}`);
     if (height > most) {
-      throw new NodeRefusal(`height ${height} must be less than or equal to the current blockchain height ${most}`);
+      throw new NodeError(`height ${height} must be less than or equal to the current blockchain height ${most}`);
     }
-    if (height < lowest) throw new NodeRefusal(`height ${height} is not available, lowest height is ${lowest}`);
+    if (height < lowest) throw new NodeError(`height ${height} is not available, lowest height is ${lowest}`);
     return height;
   }
 
@@ -110,7 +110,7 @@ export function createBlockStore(keep: number, keepBytes: number = chainBlocksBy
     index,
     need(height) {
       const block = blocks.get(needHeight(height, latest?.header.height ?? 0n));
-      if (!block) throw new NodeRefusal("there is no block yet");
+      if (!block) throw new NodeError("there is no block yet");
       return block;
     },
     needHeight,

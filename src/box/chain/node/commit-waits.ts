@@ -2,7 +2,7 @@
 import type { Clock } from "../../../runtime/clock.ts";
 import { second } from "../../../runtime/durations.ts";
 import type { Block, TxPlace } from "./block-store.ts";
-import { NodeRefusal } from "./node-refusal.ts";
+import { NodeError } from "./node-error.ts";
 
 /** broadcast_tx_commit waits this long for the block. */
 export const chainCommitWaitMs = 10 * second;
@@ -19,7 +19,7 @@ export function createCommitWaits(clock: Clock): CommitWaits {
   return {
     async wait(txHash) {
       const wait = { txHash, ...Promise.withResolvers<TxPlace>() };
-      const late = () => wait.reject(new NodeRefusal("timed out waiting for tx to be included in a block"));
+      const late = () => wait.reject(new NodeError("timed out waiting for tx to be included in a block"));
       const timer = clock.timer(chainCommitWaitMs, late);
       waits.add(wait);
       try {
@@ -36,7 +36,7 @@ export function createCommitWaits(clock: Clock): CommitWaits {
       }
     },
     stop() {
-      for (const { reject } of waits) reject(new NodeRefusal("txSub was canceled (reason: CometBFT exited)"));
+      for (const { reject } of waits) reject(new NodeError("txSub was canceled (reason: CometBFT exited)"));
     },
     get size() {
       return waits.size;

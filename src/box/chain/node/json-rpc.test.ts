@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { runs } from "../../../../test/support/runs.ts";
 import { silentLog } from "../../../runtime/log.ts";
 import { createJsonRpc } from "./json-rpc.ts";
-import { NodeRefusal } from "./node-refusal.ts";
+import { NodeError } from "./node-error.ts";
 import { method, type Subscriber } from "./rpc-methods/method.ts";
 
 const parameters = { height: "int64", page: "int", name: "text", prove: "flag", data: "hex", tx: "base64" } as const;
@@ -19,8 +19,8 @@ const rpc = createJsonRpc(
       data: Buffer.from(data).toString("hex"),
       tx: Buffer.from(tx).toString("hex"),
     })),
-    refuse: method({}, () => {
-      throw new NodeRefusal("not today");
+    reject: method({}, () => {
+      throw new NodeError("not today");
     }),
     late: method({}, async () => "late"),
     listen: { ...method({}, () => ({})), websocketOnly: true },
@@ -97,8 +97,8 @@ test("in a URI text is quoted, numbers may be bare, and bytes are hex or quoted 
 
 test("a method that rejects is an internal error with its words, over HTTP with status 200, by URI with 500", async () => {
   const error = { code: -32603, message: "Internal error", data: "not today" };
-  assert.deepEqual(await ask({ id: 1, method: "refuse" }), { status: 200, answer: { jsonrpc: "2.0", id: 1, error } });
-  assert.deepEqual(await uri("refuse"), { status: 500, answer: { jsonrpc: "2.0", id: -1, error } });
+  assert.deepEqual(await ask({ id: 1, method: "reject" }), { status: 200, answer: { jsonrpc: "2.0", id: 1, error } });
+  assert.deepEqual(await uri("reject"), { status: 500, answer: { jsonrpc: "2.0", id: -1, error } });
 });
 
 test("unknown methods, and those for sockets elsewhere, are not found", async () => {
@@ -178,7 +178,7 @@ test("whatever is sent, by any road, the answer is JSON-RPC or nothing", async (
   const request = fc.record(
     {
       id: fc.oneof(fc.integer(), fc.string(), anything),
-      method: fc.oneof(fc.constantFrom("show", "refuse", "late", "listen", "__proto__"), anything),
+      method: fc.oneof(fc.constantFrom("show", "reject", "late", "listen", "__proto__"), anything),
       params: fc.oneof(fc.dictionary(fc.constantFrom(...Object.keys(parameters)), anything), anything),
     },
     { requiredKeys: [] },

@@ -1,7 +1,7 @@
 /** JSON-RPC 2.0 as CometBFT speaks it: which requests are understood, and the exact errors for the rest. */
 import { reasonOf } from "../../../runtime/errors.ts";
 import type { Log } from "../../../runtime/log.ts";
-import { NodeRefusal } from "./node-refusal.ts";
+import { NodeError } from "./node-error.ts";
 import type { Caller, Method, Methods, RequestId, Subscriber } from "./rpc-methods/method.ts";
 import { fromJson, fromUri } from "./rpc-methods/parameters.ts";
 
@@ -58,7 +58,7 @@ export function createJsonRpc(table: Methods, log: Log): JsonRpc {
     try {
       return { jsonrpc: "2.0", id: caller.id, result: await method.call(args, caller) };
     } catch (thrown) {
-      if (!(thrown instanceof NodeRefusal)) log.error("RPC method failed", { error: thrown });
+      if (!(thrown instanceof NodeError)) log.error("RPC method failed", { error: thrown });
       return internalError(caller.id, reasonOf(thrown));
     }
   }
@@ -145,12 +145,12 @@ function requestsIn(body: string): (Request | undefined)[] {
 function requestIn(value: unknown): Request | undefined {
   if (value === null) return undefined;
   if (typeof value !== "object" || Array.isArray(value)) {
-    throw new NodeRefusal(`json: cannot unmarshal ${Array.isArray(value) ? "array" : typeof value} into a request`);
+    throw new NodeError(`json: cannot unmarshal ${Array.isArray(value) ? "array" : typeof value} into a request`);
   }
   const { id, method = "", params } = value as Record<string, unknown>;
-  if (typeof method !== "string") throw new NodeRefusal("json: the method is not a string");
+  if (typeof method !== "string") throw new NodeError("json: the method is not a string");
   if (id === undefined || id === null) return undefined;
   if (typeof id === "string") return { id, method, params };
   if (typeof id === "number") return { id: Math.trunc(id), method, params };
-  throw new NodeRefusal(`json-rpc ID (${JSON.stringify(id)}) is of unknown type (${typeof id})`);
+  throw new NodeError(`json-rpc ID (${JSON.stringify(id)}) is of unknown type (${typeof id})`);
 }

@@ -35,7 +35,7 @@ test("the same bytes are taken once, also after their block", () => {
   const app = createFakeApp();
   const mempool = createMempool(app);
   mempool.take(tx("one"));
-  assert.throws(() => mempool.take(tx("one")), /^NodeRefusal: tx already exists in cache$/);
+  assert.throws(() => mempool.take(tx("one")), /^NodeError: tx already exists in cache$/);
   block(app, mempool);
   assert.equal(mempool.size, 0);
   assert.throws(() => mempool.take(tx("one")), /tx already exists in cache/);
@@ -77,7 +77,7 @@ test("a full pool rejects more, by number and by bytes, and has room again after
 test("a transaction beyond the size limit is rejected unseen", () => {
   const app = createFakeApp();
   const mempool = createMempool(app, { ...mempoolBounds, txBytes: 3 });
-  assert.throws(() => mempool.take(tx("four")), /^NodeRefusal: Tx too large\. Max size is 3, but got 4$/);
+  assert.throws(() => mempool.take(tx("four")), /^NodeError: Tx too large\. Max size is 3, but got 4$/);
   assert.deepEqual(app.checked, []);
 });
 

@@ -1,7 +1,7 @@
 import type { App, TxResult } from "../abci.ts";
 import type { Block } from "./block-store.ts";
 import { chainBlockBytes, txHash } from "./blocks.ts";
-import { NodeRefusal } from "./node-refusal.ts";
+import { NodeError } from "./node-error.ts";
 
 /** CometBFT's own bounds on waiting transactions, except that we keep three full blocks of them, not a gigabyte. */
 const chainMempoolTxs = 5_000;
@@ -48,19 +48,19 @@ export function createMempool(app: Pick<App, "checkTx">, bounds: MempoolBounds =
   const seen = new Set<string>();
   let bytes = 0;
 
-  function refuseBeforeCheck(tx: Uint8Array, hash: string): void {
+  function rejectBeforeCheck(tx: Uint8Array, hash: string): void {
     if (waiting.size >= bounds.txs || bytes + tx.length > bounds.bytes) {
-      throw new NodeRefusal(
+      throw new NodeError(
         `mempool is full: number of txs ${waiting.size} (max: ${bounds.txs}), ` +
           `total txs bytes ${bytes} (max: ${bounds.bytes})`,
       );
     }
     if (tx.length > bounds.txBytes) {
-      throw new NodeRefusal(`Tx too large. Max size is ${bounds.txBytes}, but got ${tx.length}`);
+      throw new NodeError(`Tx too large. Max size is ${bounds.txBytes}, but got ${tx.length}`);
     }
     if (seen.has(hash)) {
       remember(hash);
-      throw new NodeRefusal("tx already exists in cache");
+      throw new NodeError("tx already exists in cache");
     }
   }
 
@@ -79,7 +79,7 @@ export function createMempool(app: Pick<App, "checkTx">, bounds: MempoolBounds =
   return {
     take(sent) {
       const hash = txHash(sent);
-      refuseBeforeCheck(sent, hash);
+      rejectBeforeCheck(sent, hash);
       // It came as a piece of a large buffer, and blocks and state keep pieces of it: each would keep all of the buffer.
       const tx = new Uint8Array(sent);
       const result = app.checkTx(tx);

@@ -96,7 +96,7 @@ function createChainFile(path: string, fd: number, wanted: Origin): ChainFile {
     end += record.length;
   }
 
-  refuseOther(path, origin, wanted);
+  rejectOther(path, origin, wanted);
   if (!first) {
     ftruncateSync(fd, 0);
     writeSync(fd, magic);
@@ -166,7 +166,7 @@ function readAt(fd: number, position: number, length: number): Buffer {
 /** A genesis may be long; a message is for people. */
 const shownChars = 80;
 
-function refuseOther(path: string, found: Origin, wanted: Origin): void {
+function rejectOther(path: string, found: Origin, wanted: Origin): void {
   for (const difference of ["chainId", "initialHeight", "appHash", "state"] as const) {
     const [theirs, ours] = [text(found[difference]), text(wanted[difference])];
     if (theirs === ours) continue;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runs } from "../../../../test/support/runs.ts";
-import { NodeRefusal } from "./node-refusal.ts";
+import { NodeError } from "./node-error.ts";
 import { matchesQuery, parseQuery } from "./query-language.ts";
 
 const events = new Map([
@@ -61,7 +61,7 @@ test("what is not a query is rejected with the place where it stopped making sen
   ]) {
     assert.throws(
       () => parseQuery(wrong),
-      (thrown) => thrown instanceof NodeRefusal && /offset/.test(thrown.message),
+      (thrown) => thrown instanceof NodeError && /offset/.test(thrown.message),
       wrong,
     );
   }
@@ -77,7 +77,7 @@ test("any text is either a query or rejected as one", () => {
       try {
         matchesQuery(parseQuery(pieces.join(" ")), events);
       } catch (thrown) {
-        assert.ok(thrown instanceof NodeRefusal);
+        assert.ok(thrown instanceof NodeError);
       }
     }),
     { numRuns: runs(300, 50_000) },

@@ -1,4 +1,4 @@
-import { NodeRefusal } from "./node-refusal.ts";
+import { NodeError } from "./node-error.ts";
 
 export const chainQueryChars = 512;
 
@@ -33,7 +33,7 @@ const wordKinds: Record<string, Token["kind"]> = { AND: "and", CONTAINS: "operat
 
 /** As a client sent it. */
 export function checkedQuery(text: string): EventQuery {
-  if (text.length > chainQueryChars) throw new NodeRefusal("maximum query length exceeded");
+  if (text.length > chainQueryChars) throw new NodeError("maximum query length exceeded");
   return parseQuery(text);
 }
 
@@ -70,7 +70,7 @@ function scan(source: string): Token[] {
   while (source.slice(at).trim() !== "") {
     scanner.lastIndex = at;
     const groups = scanner.exec(source)?.groups;
-    if (!groups) throw new NodeRefusal(`invalid input ${source.slice(at).trim().charAt(0)} at offset ${at + 1}`);
+    if (!groups) throw new NodeError(`invalid input ${source.slice(at).trim().charAt(0)} at offset ${at + 1}`);
     at = scanner.lastIndex;
     const { number, word, text, compare } = groups;
     if (number !== undefined) tokens.push({ kind: "number", value: number, at });
@@ -84,7 +84,7 @@ function scan(source: string): Token[] {
 function expect(token: Token | undefined, kinds: readonly Token["kind"][], source: string): Token {
   if (token && kinds.includes(token.kind)) return token;
   const got = token ? token.kind : "EOF";
-  throw new NodeRefusal(`offset ${token?.at ?? source.length}: got ${got}, wanted ${kinds.join(" or ")}`);
+  throw new NodeError(`offset ${token?.at ?? source.length}: got ${got}, wanted ${kinds.join(" or ")}`);
 }
 
 function argumentsOf(operator: Operator): Token["kind"][] {

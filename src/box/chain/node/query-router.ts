@@ -1,10 +1,10 @@
 /** Queries by path and bytes, whichever way they came in (abci_query or gRPC): the application's and the node's own. */
 import { grpcServiceOf } from "../../../runtime/grpc/methods.ts";
 import type { App, QueryResult } from "../abci.ts";
-import { ChainRefusal } from "../module.ts";
-import { sdkRefusal } from "../refusals.ts";
+import { sdkError } from "../errors.ts";
+import { ChainError } from "../module.ts";
 
-/** Answers a gRPC request, given its protobuf bytes; rejects with a ChainRefusal. */
+/** Answers a gRPC request, given its protobuf bytes; rejects with a ChainError. */
 export type NodeService = (request: Uint8Array) => Uint8Array;
 
 export interface QueryRouter {
@@ -28,8 +28,8 @@ export function createQueryRouter(app: App, nodeServices: ReadonlyMap<string, No
       if (!service) return app.query(path, request, at);
       return { code: 0, codespace: "", log: "", value: service(request), height: at };
     } catch (thrown) {
-      if (!(thrown instanceof ChainRefusal)) throw thrown;
-      return refused(thrown, app.height);
+      if (!(thrown instanceof ChainError)) throw thrown;
+      return errorResult(thrown, app.height);
     }
   }
 
@@ -39,25 +39,25 @@ export function createQueryRouter(app: App, nodeServices: ReadonlyMap<string, No
     query,
     overAbci(path, request, height) {
       if (path !== broadcastPath) return query(path, request, height);
-      return refused(sdkRefusal("invalidRequest", "can't route a broadcast tx message"), app.height);
+      return errorResult(sdkError("invalidRequest", "can't route a broadcast tx message"), app.height);
     },
   };
 }
 
 const broadcastPath = "/cosmos.tx.v1beta1.Service/BroadcastTx";
 
-function refused({ code, codespace, message: log }: ChainRefusal, height: bigint): QueryResult {
+function errorResult({ code, codespace, message: log }: ChainError, height: bigint): QueryResult {
   return { code, codespace, log, value: new Uint8Array(), height };
 }
 
 function knownHeight(app: App, height: bigint): bigint {
   if (height === 0n) return app.height;
-  if (height < 0n) throw sdkRefusal("invalidRequest", "cannot query with height < 0; please provide a valid height");
+  if (height < 0n) throw sdkError("invalidRequest", "cannot query with height < 0; please provide a valid height");
   if (height > app.height) {
-    throw sdkRefusal("invalidHeight", "cannot query with height in the future; please provide a valid height");
+    throw sdkError("invalidHeight", "cannot query with height in the future; please provide a valid height");
   }
   if (height >= app.lowestHeight) return height;
-  throw sdkRefusal(
+  throw sdkError(
     "notFound",
     `failed to load state at height ${height}; version does not exist (latest height: ${app.height})`,
   );

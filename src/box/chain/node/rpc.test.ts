@@ -144,9 +144,9 @@ test("broadcast_tx_commit answers when the block is made, with the result of the
 
 test("broadcast_tx_commit answers at once when the transaction is rejected or known", async (t) => {
   const node = await startNode(t);
-  const refused = await node.call("broadcast_tx_commit", { tx: wordsBase64("bad one") });
-  assert.equal(refused.check_tx.code, 5);
-  assert.equal(refused.height, "0");
+  const rejected = await node.call("broadcast_tx_commit", { tx: wordsBase64("bad one") });
+  assert.equal(rejected.check_tx.code, 5);
+  assert.equal(rejected.height, "0");
   const tx = wordsBase64("one");
   await node.call("broadcast_tx_sync", { tx });
   const known = /^Error: error on broadcastTxCommit: tx already exists in cache$/;

@@ -1,7 +1,7 @@
 /** Finds transactions and blocks by query; an index would only pay beyond what the node keeps anyway. */
 import type { Block, BlockStore, TxPlace } from "./block-store.ts";
 import { blockValues, txValues } from "./event-feed.ts";
-import { NodeRefusal } from "./node-refusal.ts";
+import { NodeError } from "./node-error.ts";
 import { type EventQuery, matchesQuery } from "./query-language.ts";
 
 /** Oldest first. */
@@ -38,7 +38,7 @@ export function pageOf<T>(all: readonly T[], page: number | undefined, perPage: 
   const pages = Math.max(1, Math.ceil(all.length / size));
   const number = page ?? 1;
   if (number < 1 || number > pages) {
-    throw new NodeRefusal(`page should be within [1, ${pages}] range, given ${number}`);
+    throw new NodeError(`page should be within [1, ${pages}] range, given ${number}`);
   }
   return all.slice((number - 1) * size, number * size);
 }
@@ -46,7 +46,7 @@ export function pageOf<T>(all: readonly T[], page: number | undefined, perPage: 
 export function ordered<T>(ascending: readonly T[], order: string, usual: "asc" | "desc"): readonly T[] {
   const wanted = order || usual;
   if (wanted !== "asc" && wanted !== "desc") {
-    throw new NodeRefusal("expected order_by to be either `asc` or `desc` or empty");
+    throw new NodeError("expected order_by to be either `asc` or `desc` or empty");
   }
   return wanted === "asc" ? ascending : ascending.toReversed();
 }

@@ -1,6 +1,6 @@
 import type { EventFeed, FeedEvent } from "./event-feed.ts";
 import { failure } from "./json-rpc.ts";
-import { NodeRefusal } from "./node-refusal.ts";
+import { NodeError } from "./node-error.ts";
 import { chainQueryChars, checkedQuery, type EventQuery } from "./query-language.ts";
 import { type Methods, type RequestId, type Subscriber, socketMethod } from "./rpc-methods/method.ts";
 import type { SendQueue } from "./send-queue.ts";
@@ -45,23 +45,23 @@ export function createSubscriptions(
   return {
     subscribe(source, id) {
       if (active.size === 0 && subscribers() >= chainSubscribers) {
-        throw new NodeRefusal(`max_subscription_clients ${chainSubscribers} reached`);
+        throw new NodeError(`max_subscription_clients ${chainSubscribers} reached`);
       }
       if (active.size >= chainSubscriptionsPerClient) {
-        throw new NodeRefusal(`max_subscriptions_per_client ${chainSubscriptionsPerClient} reached`);
+        throw new NodeError(`max_subscriptions_per_client ${chainSubscriptionsPerClient} reached`);
       }
       const query = parsed(source);
-      if (active.has(query.text)) throw new NodeRefusal("already subscribed");
+      if (active.has(query.text)) throw new NodeError("already subscribed");
       const unsubscribe = feed.subscribe(query, (event) => deliver(query, source, id, event));
       active.set(query.text, unsubscribe);
     },
     unsubscribe(source) {
       const query = parsed(source);
-      if (!active.has(query.text)) throw new NodeRefusal("subscription not found");
+      if (!active.has(query.text)) throw new NodeError("subscription not found");
       cancel(query);
     },
     unsubscribeAll() {
-      if (active.size === 0) throw new NodeRefusal("subscription not found");
+      if (active.size === 0) throw new NodeError("subscription not found");
       end();
     },
     get size() {
@@ -75,8 +75,8 @@ function parsed(source: string): EventQuery {
   try {
     return checkedQuery(source);
   } catch (thrown) {
-    if (source.length > chainQueryChars || !(thrown instanceof NodeRefusal)) throw thrown;
-    throw new NodeRefusal(`failed to parse query: ${thrown.message}`);
+    if (source.length > chainQueryChars || !(thrown instanceof NodeError)) throw thrown;
+    throw new NodeError(`failed to parse query: ${thrown.message}`);
   }
 }
 

@@ -18,12 +18,12 @@ test("a socket answers requests like HTTP does", async (t) => {
   client.send("nothing", {}, 2);
   client.socket.send("{");
   client.send("block", { height: "9" }, 4);
-  const [status, unknown, malformed, refused] = await client.first(4);
+  const [status, unknown, malformed, rejected] = await client.first(4);
   assert.equal(status.id, "mine");
   assert.equal(status.result.sync_info.latest_block_height, "1");
   assert.equal(unknown.error.code, -32601);
   assert.equal(malformed.error.code, -32700);
-  assert.match(refused.error.data, /must be less than or equal to the current blockchain height 1/);
+  assert.match(rejected.error.data, /must be less than or equal to the current blockchain height 1/);
 });
 
 test("a subscription is answered with nothing, then events come under its id and query", async (t) => {
@@ -115,8 +115,8 @@ test("subscriptions are bounded per client, over all clients, and in the length 
     other.send("subscribe", { query: "tx.height=1" });
     return (await other.first(1))[0].error?.data as string | undefined;
   });
-  const refusals = (await Promise.all(others)).filter((refusal) => refusal !== undefined);
-  assert.deepEqual(refusals, [`max_subscription_clients ${chainSubscribers} reached`]);
+  const rejections = (await Promise.all(others)).filter((rejection) => rejection !== undefined);
+  assert.deepEqual(rejections, [`max_subscription_clients ${chainSubscribers} reached`]);
 });
 
 test("a client that leaves takes its subscriptions with it", async (t) => {

@@ -2,12 +2,12 @@
 import type { Attribute, AuditedProvider } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { PageRequest } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import { checkedAddress, codespace, sdkError } from "../../errors.ts";
 import { typedEvent } from "../../events.ts";
 import { type Context, type Module, messageEntry } from "../../module.ts";
 import { paginate } from "../../paging.ts";
-import { checkedAddress, codespace, sdkRefusal } from "../../refusals.ts";
 
-const refuse = codespace("audit", {
+const auditError = codespace("audit", {
   notFound: [1, "invalid provider: address not found"],
   attributeNotFound: [3, "attribute not found"],
 });
@@ -73,11 +73,11 @@ function sign(context: Context, { owner, auditor, attributes }: akash.MsgSignPro
 /** The keys given, or all of them when none is. */
 function withdraw(context: Context, { owner, auditor, keys }: akash.MsgDeleteProviderAttributes): void {
   const known = findSignature(context, owner, auditor);
-  if (!known) throw refuse("notFound");
+  if (!known) throw auditError("notFound");
   for (const key of keys) {
     if (known.attributes.some((attribute) => attribute.key === key)) continue;
     const what = `trying to delete non-existing attribute "${key}" for auditor/provider "${auditor}/${owner}"`;
-    throw refuse("attributeNotFound", what);
+    throw auditError("attributeNotFound", what);
   }
   const left = keys.length === 0 ? [] : known.attributes.filter(({ key }) => !keys.includes(key));
   save(context, { owner, auditor, attributes: left });
@@ -96,12 +96,12 @@ function byKey(left: Attribute, right: Attribute): number {
 }
 
 function ownerIsAddress<T extends { owner: string }>(message: T): T {
-  checkedAddress(message.owner, () => sdkRefusal("invalidAddress", "MsgCreate: Invalid Owner Address"));
+  checkedAddress(message.owner, () => sdkError("invalidAddress", "MsgCreate: Invalid Owner Address"));
   return message;
 }
 
 function asked(address: string): string {
-  return checkedAddress(address, () => sdkRefusal("invalidRequest", "invalid address"));
+  return checkedAddress(address, () => sdkError("invalidRequest", "invalid address"));
 }
 
 function list(context: Context, request: PageRequest | undefined, where = (_: AuditedProvider) => true): Uint8Array {
@@ -110,6 +110,6 @@ function list(context: Context, request: PageRequest | undefined, where = (_: Au
 }
 
 function answer(providers: AuditedProvider[]): Uint8Array {
-  if (providers.length === 0) throw sdkRefusal("keyNotFound", refuse("notFound").message);
+  if (providers.length === 0) throw sdkError("keyNotFound", auditError("notFound").message);
   return akash.QueryProvidersResponse.encode({ providers, pagination: undefined }).finish();
 }

@@ -1,9 +1,9 @@
 /** The module that tells who exists. */
 import { PubKey } from "@akashnetwork/chain-sdk/private-types/cosmos.secp256k1";
 import * as cosmos from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
+import { invalidArgument, notFound, queriedAddress } from "../../errors.ts";
 import type { Context, Module } from "../../module.ts";
 import { paginate } from "../../paging.ts";
-import { askedAddress, invalidArgument, notFound } from "../../refusals.ts";
 import { type Account, accounts, authParams, findAccount, moduleAddress } from "./accounts.ts";
 
 export const authModule: Module = {
@@ -11,11 +11,11 @@ export const authModule: Module = {
   queries: {
     "/cosmos.auth.v1beta1.Query/Account"(context, bytes) {
       const { address } = cosmos.QueryAccountRequest.decode(bytes);
-      return cosmos.QueryAccountResponse.encode({ account: pack(askedAccount(context, address)) }).finish();
+      return cosmos.QueryAccountResponse.encode({ account: pack(queriedAccount(context, address)) }).finish();
     },
     "/cosmos.auth.v1beta1.Query/AccountInfo"(context, bytes) {
       const { address } = cosmos.QueryAccountInfoRequest.decode(bytes);
-      return cosmos.QueryAccountInfoResponse.encode({ info: base(askedAccount(context, address)) }).finish();
+      return cosmos.QueryAccountInfoResponse.encode({ info: base(queriedAccount(context, address)) }).finish();
     },
     "/cosmos.auth.v1beta1.Query/Accounts"(context, bytes) {
       const page = paginate(accounts(context), cosmos.QueryAccountsRequest.decode(bytes).pagination);
@@ -39,9 +39,9 @@ export const authModule: Module = {
   },
 };
 
-function askedAccount(context: Context, address: string): Account {
+function queriedAccount(context: Context, address: string): Account {
   if (address === "") throw invalidArgument("Address cannot be empty");
-  const account = findAccount(context, askedAddress(address));
+  const account = findAccount(context, queriedAddress(address));
   if (!account) throw notFound(`account ${address} not found`);
   return account;
 }

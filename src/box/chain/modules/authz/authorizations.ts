@@ -8,9 +8,9 @@ import { amountOf, type Coin, sumCoins } from "../../../../market/coin.ts";
 import { smallest } from "../../../../runtime/bigint.ts";
 import { extended, generated, repeated } from "../../../../runtime/protobuf.ts";
 import { areValidCoins, isDenom, readCoins, writeCoin, writeCoins } from "../../coins.ts";
-import { sdkRefusal, uncoded } from "../../refusals.ts";
+import { sdkError, uncoded } from "../../errors.ts";
+import { escrowError } from "../escrow/errors.ts";
 import type { AccountScope } from "../escrow/ids.ts";
-import { escrowRefusal } from "../escrow/refusals.ts";
 
 export type Authorization = DepositLimits | AnyOfOneKind;
 
@@ -54,23 +54,23 @@ export function readAuthorization({ typeUrl, value }: Packed): Authorization {
 
 function readDepositLimits(value: Uint8Array): DepositLimits {
   const { scopes, spendLimit, spendLimits } = depositAuthorization.decode(value);
-  if (scopes.length === 0) throw escrowRefusal("invalidAuthzScope", "empty scope");
+  if (scopes.length === 0) throw escrowError("invalidAuthzScope", "empty scope");
   const named = scopes.map((scope, index) => {
     const name = DepositAuthorization_Scope[scope] ?? `${scope}`;
     if (name !== "deployment" && name !== "bid") {
-      throw escrowRefusal("invalidAuthzScope", `invalid scope "${name}"`);
+      throw escrowError("invalidAuthzScope", `invalid scope "${name}"`);
     }
-    if (scopes.indexOf(scope) !== index) throw escrowRefusal("invalidAuthzScope", `duplicate scope "${name}"`);
+    if (scopes.indexOf(scope) !== index) throw escrowError("invalidAuthzScope", `duplicate scope "${name}"`);
     return name;
   });
   if (spendLimit && spendLimit.amount !== "") {
-    if (!isDenom(spendLimit.denom)) throw sdkRefusal("invalidCoins", "spend limit is not valid");
+    if (!isDenom(spendLimit.denom)) throw sdkError("invalidCoins", "spend limit is not valid");
     if (spendLimit.amount !== "0") {
-      throw sdkRefusal("invalidCoins", "spend limit is deprecated and must be zero");
+      throw sdkError("invalidCoins", "spend limit is deprecated and must be zero");
     }
   }
   const limits = readCoins(spendLimits);
-  if (!areValidCoins(limits)) throw sdkRefusal("invalidCoins", "spend limits are not valid");
+  if (!areValidCoins(limits)) throw sdkError("invalidCoins", "spend limits are not valid");
   return { kind: "deposit", scopes: named, limits };
 }
 

@@ -4,13 +4,13 @@ import * as cosmos from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { parseAddress } from "../../../../market/address.ts";
 import type { AbciEvent } from "../../abci.ts";
 import { readCoin } from "../../coins.ts";
+import { checkedAddress, queriedAddress, sdkError } from "../../errors.ts";
 import { withAttribute } from "../../events.ts";
-import { ChainRefusal, type Context, type Module, messageEntry } from "../../module.ts";
+import { ChainError, type Context, type Module, messageEntry } from "../../module.ts";
 import { paginate } from "../../paging.ts";
-import { askedAddress, checkedAddress, sdkRefusal } from "../../refusals.ts";
 import { decodeMessage, type MessageEntries, type TxMessage } from "../../transaction.ts";
 import { ensureAccount } from "../auth/accounts.ts";
-import { escrowRefusal } from "../escrow/refusals.ts";
+import { escrowError } from "../escrow/errors.ts";
 import {
   checkKind,
   type DepositLimits,
@@ -20,7 +20,7 @@ import {
   writeAuthorization,
 } from "./authorizations.ts";
 import {
-  authzRefusal,
+  authzError,
   deleteGrant,
   findGrant,
   forgetExpiredGrants,
@@ -63,7 +63,7 @@ export function authzModule(entries: () => MessageEntries): Module {
         read: (wire) => wire,
         handle(context, message) {
           const { granter, grantee } = partiesOf(message);
-          if (message.msgTypeUrl === "") throw sdkRefusal("invalidRequest", "missing msg method name");
+          if (message.msgTypeUrl === "") throw sdkError("invalidRequest", "missing msg method name");
           deleteGrant(context, granter, grantee, message.msgTypeUrl);
         },
       }),
@@ -83,11 +83,11 @@ export function authzModule(entries: () => MessageEntries): Module {
     queries: {
       "/cosmos.authz.v1beta1.Query/Grants"(context, bytes) {
         const { granter, grantee, msgTypeUrl, pagination } = cosmos.QueryGrantsRequest.decode(bytes);
-        const prefix = grantKey(askedAddress(granter), askedAddress(grantee));
+        const prefix = grantKey(queriedAddress(granter), queriedAddress(grantee));
         if (msgTypeUrl !== "") {
           const grant = grants(context).get(prefix + msgTypeUrl);
           const words = `authorization not found for ${msgTypeUrl} type: authorization not found`;
-          if (!grant) throw sdkRefusal("unknownRequest", words);
+          if (!grant) throw sdkError("unknownRequest", words);
           return cosmos.QueryGrantsResponse.encode({ grants: [writeGrant(grant)], pagination: undefined }).finish();
         }
         const page = paginate(grants(context), pagination, { prefix });
@@ -95,12 +95,12 @@ export function authzModule(entries: () => MessageEntries): Module {
       },
       "/cosmos.authz.v1beta1.Query/GranterGrants"(context, bytes) {
         const { granter, pagination } = cosmos.QueryGranterGrantsRequest.decode(bytes);
-        const page = paginate(grants(context), pagination, { prefix: grantKey(askedAddress(granter)) });
+        const page = paginate(grants(context), pagination, { prefix: grantKey(queriedAddress(granter)) });
         return cosmos.QueryGranterGrantsResponse.encode({ ...page, grants: page.items.map(writeNamedGrant) }).finish();
       },
       "/cosmos.authz.v1beta1.Query/GranteeGrants"(context, bytes) {
         const { grantee, pagination } = cosmos.QueryGranteeGrantsRequest.decode(bytes);
-        const asked = askedAddress(grantee);
+        const asked = queriedAddress(grantee);
         const page = paginate(grants(context), pagination, { where: (grant) => grant.grantee === asked });
         return cosmos.QueryGranteeGrantsResponse.encode({ ...page, grants: page.items.map(writeNamedGrant) }).finish();
       },
@@ -112,21 +112,21 @@ export function authzModule(entries: () => MessageEntries): Module {
 function give(context: Context, message: cosmos.MsgGrant, entries: MessageEntries): void {
   const { granter, grantee } = partiesOf(message);
   const { grant } = message;
-  if (!grant?.authorization) throw sdkRefusal("invalidType", "authorization is nil");
+  if (!grant?.authorization) throw sdkError("invalidType", "authorization is nil");
   const authorization = readAuthorization(grant.authorization);
   ensureAccount(context, grantee);
   const msgTypeUrl = messageUrlOf(authorization);
-  if (!entries.has(msgTypeUrl)) throw sdkRefusal("invalidType", `${msgTypeUrl} doesn't exist.`);
+  if (!entries.has(msgTypeUrl)) throw sdkError("invalidType", `${msgTypeUrl} doesn't exist.`);
   saveGrant(context, { granter, grantee, authorization, expiration: grant.expiration });
 }
 
 /** Whoever signed does what the signers of the messages inside have allowed. */
 function execute(context: Context, grantee: string, messages: readonly TxMessage[]): Uint8Array[] {
-  if (messages.length === 0) throw sdkRefusal("invalidRequest", "messages cannot be empty");
+  if (messages.length === 0) throw sdkError("invalidRequest", "messages cannot be empty");
   for (const [index, { entry, value }] of messages.entries()) wrapped(`msg ${index}`, () => entry.validate?.(value));
   return messages.map((message, index) => {
     const [granter = "", ...others] = message.signers;
-    if (others.length > 0) throw authzRefusal("oneSignerOnly");
+    if (others.length > 0) throw authzError("oneSignerOnly");
     if (granter !== grantee) useGrant(context, granter, grantee, message);
     const events: AbciEvent[] = [];
     const own: Context = { ...context, emit: (event) => events.push(event) };
@@ -142,7 +142,7 @@ function useGrant(context: Context, granter: string, grantee: string, { typeUrl,
   const grant = findGrant(context, granter, grantee, typeUrl);
   if (!grant) {
     const whose = `granter: ${granter}, grantee: ${grantee} & msgType: ${typeUrl} `;
-    throw authzRefusal("notFound", `failed to get grant with given ${whose}`);
+    throw authzError("notFound", `failed to get grant with given ${whose}`);
   }
   const { authorization } = grant;
   if (authorization.kind === "generic") return;
@@ -154,11 +154,11 @@ function useGrant(context: Context, granter: string, grantee: string, { typeUrl,
 
 function spendAll(granted: DepositLimits, { id, deposit }: MsgAccountDeposit): DepositLimits {
   const scope = granted.scopes.find((each) => Scopes[each] === id?.scope);
-  if (!scope) throw escrowRefusal("unauthorizedDepositScope");
+  if (!scope) throw escrowError("unauthorizedDepositScope");
   const coin = readCoin(deposit?.amount ?? { denom: "", amount: "0" });
-  if (!granted.limits.some(({ denom }) => denom === coin.denom)) throw sdkRefusal("unauthorized");
+  if (!granted.limits.some(({ denom }) => denom === coin.denom)) throw sdkError("unauthorized");
   const { spent, left } = spend(granted, coin);
-  if (spent < coin.amount) throw sdkRefusal("insufficientFunds");
+  if (spent < coin.amount) throw sdkError("insufficientFunds");
   return left;
 }
 
@@ -168,16 +168,16 @@ function wrapped<T>(where: string, work: () => T): T {
     return work();
   } catch (error) {
     // A panic and the end of the gas are no rejections of a message: they end the transaction wherever they happen.
-    if (!(error instanceof ChainRefusal) || error.constructor !== ChainRefusal) throw error;
-    throw new ChainRefusal(error.codespace, error.code, `${where}: ${error.message}`);
+    if (!(error instanceof ChainError) || error.constructor !== ChainError) throw error;
+    throw new ChainError(error.codespace, error.code, `${where}: ${error.message}`);
   }
 }
 
 /** The granter has signed, so that is an address. */
 function partiesOf({ granter, grantee }: { granter: string; grantee: string }): { granter: string; grantee: string } {
-  if (grantee.toLowerCase() === granter.toLowerCase()) throw authzRefusal("granteeIsGranter");
-  const refuse = (why: string) => sdkRefusal("invalidAddress", `invalid grantee address: ${why}`);
-  return { granter: parseAddress(granter), grantee: checkedAddress(grantee, refuse) };
+  if (grantee.toLowerCase() === granter.toLowerCase()) throw authzError("granteeIsGranter");
+  const invalidGrantee = (why: string) => sdkError("invalidAddress", `invalid grantee address: ${why}`);
+  return { granter: parseAddress(granter), grantee: checkedAddress(grantee, invalidGrantee) };
 }
 
 function writeGrant({ authorization, expiration }: Grant) {

@@ -2,9 +2,9 @@
 import type { Grant as WireGrant } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { addressBytes, parseAddress } from "../../../../market/address.ts";
 import { formatTime, msToNs, nsToMs } from "../../../../runtime/clock.ts";
+import { codespace } from "../../errors.ts";
 import { typedEvent } from "../../events.ts";
 import type { Context } from "../../module.ts";
-import { codespace } from "../../refusals.ts";
 import { type Authorization, messageUrlOf } from "./authorizations.ts";
 
 export interface Grant {
@@ -15,7 +15,7 @@ export interface Grant {
   readonly expiration: WireGrant["expiration"];
 }
 
-export const authzRefusal = codespace("authz", {
+export const authzError = codespace("authz", {
   notFound: [2, "authorization not found"],
   invalidExpiration: [3, "expiration time of authorization should be more than current time"],
   granteeIsGranter: [7, "grantee and granter should be different"],
@@ -51,7 +51,7 @@ export function saveGrant(context: Context, grant: Grant): void {
   const { granter, grantee, authorization, expiration } = grant;
   if (hasExpired(grant, context)) {
     const [now, got] = [nsToMs(context.timeNs), expiration?.getTime() ?? 0].map(goSeconds);
-    throw authzRefusal("invalidExpiration", `expiration must be after the current block time (${now}), got ${got}`);
+    throw authzError("invalidExpiration", `expiration must be after the current block time (${now}), got ${got}`);
   }
   grants(context).set(grantKey(granter, grantee, messageUrlOf(authorization)), grant);
   tell(context, "EventGrant", grant);
@@ -60,7 +60,7 @@ export function saveGrant(context: Context, grant: Grant): void {
 export function deleteGrant(context: Context, granter: string, grantee: string, msgTypeUrl: string): void {
   const key = grantKey(granter, grantee, msgTypeUrl);
   const grant = grants(context).get(key);
-  if (!grant) throw authzRefusal("notFound", `failed to delete grant with key ${key}`);
+  if (!grant) throw authzError("notFound", `failed to delete grant with key ${key}`);
   grants(context).delete(key);
   tell(context, "EventRevoke", grant);
 }

@@ -1,9 +1,9 @@
 /** Who holds how much. Other modules move money only through these functions. */
 import { type Coin, formatCoins } from "../../../../market/coin.ts";
 import { invariant } from "../../../../runtime/invariant.ts";
+import { sdkError } from "../../errors.ts";
 import { plainEvent } from "../../events.ts";
 import type { Context } from "../../module.ts";
-import { sdkRefusal } from "../../refusals.ts";
 import { ensureAccount, moduleAccounts, moduleAddress } from "../auth/accounts.ts";
 
 /** Keys are "address/denom", so that the coins of one account lie together and sorted. */
@@ -74,7 +74,7 @@ function spend(context: Context, from: string, { denom, amount }: Coin): void {
   invariant(amount >= 0n, "nobody is paid for sending", { from, denom, amount });
   const balance = balanceOf(context, from, denom);
   if (balance < amount) {
-    throw sdkRefusal("insufficientFunds", `spendable balance ${balance}${denom} is smaller than ${amount}${denom}`);
+    throw sdkError("insufficientFunds", `spendable balance ${balance}${denom} is smaller than ${amount}${denom}`);
   }
   setBalance(context, from, denom, balance - amount);
 }

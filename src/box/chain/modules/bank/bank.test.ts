@@ -53,14 +53,14 @@ test("an account that gave everything away holds nothing, not zero of something"
 
 test("what deployments are paid with cannot be sent, not even by those who have none", () => {
   const chain = createTestApp([alice]);
-  const refused = [1n, 10n ** 30n].map((amount) => {
+  const rejected = [1n, 10n ** 30n].map((amount) => {
     const { code, codespace, log } = chain.deliver(
       chain.sign(alice, [sendMessage(alice.address, bob.address, amount, "uact")]),
     );
     return [codespace, code, log.replace("failed to execute message; message index: 0: ", "")];
   });
-  const refusal = ["bank", 5, "uact transfers are currently disabled: send transactions are disabled"];
-  assert.deepEqual(refused, [refusal, refusal]);
+  const expected = ["bank", 5, "uact transfers are currently disabled: send transactions are disabled"];
+  assert.deepEqual(rejected, [expected, expected]);
   const path = "/cosmos.bank.v1beta1.Query/SendEnabled";
   const listed = (denoms: string[]) => {
     const request = QuerySendEnabledRequest.encode(QuerySendEnabledRequest.fromPartial({ denoms })).finish();

@@ -3,12 +3,12 @@ import * as cosmos from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { parseAddress } from "../../../../market/address.ts";
 import { type Coin, formatCoins } from "../../../../market/coin.ts";
 import { areValidCoins, readCoins, writeCoin, writeCoins } from "../../coins.ts";
+import { checkedAddress, codespace, queriedAddress, sdkError } from "../../errors.ts";
 import { type Context, type Module, messageEntry } from "../../module.ts";
 import { paginate } from "../../paging.ts";
-import { askedAddress, checkedAddress, codespace, sdkRefusal } from "../../refusals.ts";
 import { balanceOf, balanceTable, mayReceive, send, supplyTable } from "./balances.ts";
 
-const bankRefusal = codespace("bank", { sendDisabled: [5, "send transactions are disabled"] });
+const bankError = codespace("bank", { sendDisabled: [5, "send transactions are disabled"] });
 
 export const bankModule: Module = {
   messages: {
@@ -20,10 +20,10 @@ export const bankModule: Module = {
       read: (wire) => wire,
       handle(context, { fromAddress, toAddress, amount }) {
         const coins = readCoins(amount);
-        if (!areValidCoins(coins)) throw sdkRefusal("invalidCoins", formatCoins(coins));
-        const to = checkedAddress(toAddress, (why) => sdkRefusal("invalidAddress", `invalid to address: ${why}`));
+        if (!areValidCoins(coins)) throw sdkError("invalidCoins", formatCoins(coins));
+        const to = checkedAddress(toAddress, (why) => sdkError("invalidAddress", `invalid to address: ${why}`));
         mustBeSendable(coins);
-        if (!mayReceive(to)) throw sdkRefusal("unauthorized", `${to} is not allowed to receive funds`);
+        if (!mayReceive(to)) throw sdkError("unauthorized", `${to} is not allowed to receive funds`);
         send(context, parseAddress(fromAddress), to, coins);
       },
     }),
@@ -80,15 +80,15 @@ const sendEnabled = [
 function mustBeSendable(coins: readonly Coin[]): void {
   for (const { denom } of coins) {
     const known = sendEnabled.find((each) => each.denom === denom);
-    if (known && !known.enabled) throw bankRefusal("sendDisabled", `${denom} transfers are currently disabled`);
+    if (known && !known.enabled) throw bankError("sendDisabled", `${denom} transfers are currently disabled`);
   }
 }
 
 function balance(context: Context, address: string, denom: string) {
-  return writeCoin({ denom, amount: balanceOf(context, askedAddress(address), denom) });
+  return writeCoin({ denom, amount: balanceOf(context, queriedAddress(address), denom) });
 }
 
 function balances(context: Context, address: string, request: cosmos.PageRequest | undefined) {
-  const page = paginate(balanceTable(context), request, { prefix: `${askedAddress(address)}/` });
+  const page = paginate(balanceTable(context), request, { prefix: `${queriedAddress(address)}/` });
   return { ...page, balances: writeCoins(page.items) };
 }

@@ -88,19 +88,19 @@ test("pages of certificates go on where the last one ended, valid ones first, an
 
 test("a certificate that does not hold is rejected before it costs a fee", () => {
   const chain = createTestApp([alice]);
-  const refusal = (pem: Partial<CertificatePem>) => {
+  const rejection = (pem: Partial<CertificatePem>) => {
     const { code, codespace, gasUsed } = chain.deliver(chain.sign(alice, [create({ ...first, ...pem })]));
     return [code, codespace, gasUsed];
   };
-  assert.deepEqual(refusal(foreign), [6, "cert", 0n], "made for someone else");
-  assert.deepEqual(refusal({ publicKey: second.publicKey }), [6, "cert", 0n], "signed by another key");
-  assert.deepEqual(refusal({ cert: "no certificate" }), [6, "cert", 0n]);
-  assert.deepEqual(refusal({ cert: first.publicKey }), [6, "cert", 0n]);
-  assert.deepEqual(refusal({ cert: `${first.cert}\n${first.cert}` }), [6, "cert", 0n]);
-  assert.deepEqual(refusal({ publicKey: first.cert }), [7, "cert", 0n]);
-  assert.deepEqual(refusal({ publicKey: "no key" }), [7, "cert", 0n]);
+  assert.deepEqual(rejection(foreign), [6, "cert", 0n], "made for someone else");
+  assert.deepEqual(rejection({ publicKey: second.publicKey }), [6, "cert", 0n], "signed by another key");
+  assert.deepEqual(rejection({ cert: "no certificate" }), [6, "cert", 0n]);
+  assert.deepEqual(rejection({ cert: first.publicKey }), [6, "cert", 0n]);
+  assert.deepEqual(rejection({ cert: `${first.cert}\n${first.cert}` }), [6, "cert", 0n]);
+  assert.deepEqual(rejection({ publicKey: first.cert }), [7, "cert", 0n]);
+  assert.deepEqual(rejection({ publicKey: "no key" }), [7, "cert", 0n]);
   const nonsense = "-----BEGIN EC PUBLIC KEY-----\nAAAA\n-----END EC PUBLIC KEY-----\n";
-  assert.deepEqual(refusal({ publicKey: nonsense }), [7, "cert", 0n]);
+  assert.deepEqual(rejection({ publicKey: nonsense }), [7, "cert", 0n]);
 });
 
 /** Signed by a good key, whatever stands in it as its own. */

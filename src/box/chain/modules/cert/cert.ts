@@ -1,10 +1,17 @@
 /** The module of client certificates. */
 import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { PageRequest } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { askedStates, checkOffset, decodePageKey, firstPage, type ListedPage, type Walk } from "../../akash-paging.ts";
+import {
+  checkOffset,
+  decodePageKey,
+  firstPage,
+  type ListedPage,
+  queriedStates,
+  type Walk,
+} from "../../akash-paging.ts";
+import { queriedAddress } from "../../errors.ts";
 import { type Context, type Module, messageEntry } from "../../module.ts";
-import { askedAddress } from "../../refusals.ts";
-import { certRefusal, checkCertificate } from "./certificate.ts";
+import { certError, checkCertificate } from "./certificate.ts";
 
 export const certModule: Module = {
   messages: {
@@ -14,20 +21,20 @@ export const certModule: Module = {
         return { id: { owner, serial: checkCertificate(owner, cert, pubkey).toString() }, cert, pubkey };
       },
       handle(context, { id, cert, pubkey }) {
-        if (find(context, id)) throw certRefusal("exists");
+        if (find(context, id)) throw certError("exists");
         save(context, id, { state: akash.Cert_State.valid, cert, pubkey });
       },
     }),
     "/akash.cert.v1.MsgRevokeCertificate": messageEntry(akash.MsgRevokeCertificate, {
       signer: ({ id }) => id?.owner ?? "",
       read({ id = { owner: "", serial: "" } }) {
-        if (!/^[+-]?\d+$/.test(id.serial)) throw certRefusal("invalidSerial");
+        if (!/^[+-]?\d+$/.test(id.serial)) throw certError("invalidSerial");
         return id;
       },
       handle(context, id) {
         const certificate = find(context, id);
-        if (!certificate) throw certRefusal("notFound");
-        if (certificate.state === akash.Cert_State.revoked) throw certRefusal("alreadyRevoked");
+        if (!certificate) throw certError("notFound");
+        if (certificate.state === akash.Cert_State.revoked) throw certError("alreadyRevoked");
         certificates(context).delete(keyOf(id, akash.Cert_State.valid));
         save(context, id, { ...certificate, state: akash.Cert_State.revoked });
       },
@@ -74,8 +81,8 @@ function list(context: Context, filter = noFilter, request: PageRequest | undefi
 
 /** `search` is what follows the state in the keys that are wanted. */
 function begin({ owner, serial, state }: akash.CertificateFilter): { states: number[]; search: string } {
-  const numbers = askedStates(states, state);
-  const path = [...(owner ? [askedAddress(owner)] : []), ...(owner && serial ? [serial] : [])];
+  const numbers = queriedStates(states, state);
+  const path = [...(owner ? [queriedAddress(owner)] : []), ...(owner && serial ? [serial] : [])];
   return { states: numbers, search: path.map((part) => `${part}/`).join("") };
 }
 

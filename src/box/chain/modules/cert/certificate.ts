@@ -1,10 +1,10 @@
 /** The certificates that tenants and providers put on the chain: theirs, signed by themselves, for an elliptic key. */
 import { createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
 import { commonName, serialOf } from "../../../../chain/certificates/certificate-file.ts";
-import { codespace, isAddress } from "../../refusals.ts";
+import { codespace, isAddress } from "../../errors.ts";
 import { readByOpenssl } from "../../signatures.ts";
 
-export const certRefusal = codespace("cert", {
+export const certError = codespace("cert", {
   notFound: [1, "certificate not found"],
   exists: [3, "certificate exists"],
   alreadyRevoked: [4, "certificate already revoked"],
@@ -17,32 +17,32 @@ export const certRefusal = codespace("cert", {
 export function checkCertificate(owner: string, cert: Uint8Array, publicKey: Uint8Array): bigint {
   const key = readKey(publicKey);
   const certificate = readCertificate(cert);
-  if (!certificate.verify(key)) throw certRefusal("invalidCertificate", "invalid certificate signature");
+  if (!certificate.verify(key)) throw certError("invalidCertificate", "invalid certificate signature");
   const name = commonName(certificate.subject);
-  if (!isAddress(name)) throw certRefusal("invalidCertificate", "invalid CommonName");
-  if (name !== owner) throw certRefusal("invalidCertificate", "CommonName does not match owner");
-  if (certificate.serialNumber.startsWith("-")) throw certRefusal("invalidCertificate", "negative serial number");
+  if (!isAddress(name)) throw certError("invalidCertificate", "invalid CommonName");
+  if (name !== owner) throw certError("invalidCertificate", "CommonName does not match owner");
+  if (certificate.serialNumber.startsWith("-")) throw certError("invalidCertificate", "negative serial number");
   return serialOf(certificate);
 }
 
 function readKey(pem: Uint8Array): KeyObject {
   const { type, der } = readPem(pem) ?? {};
-  if (!der) throw certRefusal("invalidPublicKey");
-  if (type !== "EC PUBLIC KEY") throw certRefusal("invalidPublicKey", "invalid pem block type");
+  if (!der) throw certError("invalidPublicKey");
+  if (type !== "EC PUBLIC KEY") throw certError("invalidPublicKey", "invalid pem block type");
   const key = readByOpenssl(() => createPublicKey({ key: der, format: "der", type: "spki" }));
-  if (!key) throw certRefusal("invalidPublicKey", "not a public key");
-  if (key.asymmetricKeyType !== "ec") throw certRefusal("invalidPublicKey", "invalid public key type");
+  if (!key) throw certError("invalidPublicKey", "not a public key");
+  if (key.asymmetricKeyType !== "ec") throw certError("invalidPublicKey", "invalid public key type");
   return key;
 }
 
 function readCertificate(pem: Uint8Array): X509Certificate {
   const { type, der } = readPem(pem) ?? {};
-  if (!der) throw certRefusal("invalidCertificate");
-  if (type !== "CERTIFICATE") throw certRefusal("invalidCertificate", "invalid pem block type");
+  if (!der) throw certError("invalidCertificate");
+  if (type !== "CERTIFICATE") throw certError("invalidCertificate", "invalid pem block type");
   const certificate = readByOpenssl(() => new X509Certificate(der));
   // Node reads one with a broken key; the chain does not.
   if (!certificate || !readByOpenssl(() => certificate.publicKey))
-    throw certRefusal("invalidCertificate", "not a certificate");
+    throw certError("invalidCertificate", "not a certificate");
   return certificate;
 }
 

@@ -1,13 +1,13 @@
 import type { DeploymentReclamation, MsgCreateDeployment } from "../../../../chain/codec/wire-messages.ts";
 import { type Coin, formatCoin } from "../../../../market/coin.ts";
+import { uncoded } from "../../errors.ts";
 import { readDeploymentId } from "../../market-ids.ts";
 import type { Context } from "../../module.ts";
-import { uncoded } from "../../refusals.ts";
 import { authorizeDeposit, readDeposit } from "../escrow/deposits.ts";
 import type { Deposit } from "../escrow/records.ts";
+import { deploymentError } from "./errors.ts";
 import { complete, priceOf, validateGroup, validateGroups } from "./group-spec.ts";
 import { type Deployment, findDeployment, type Group } from "./records.ts";
-import { deploymentRefusal } from "./refusals.ts";
 
 type Creation = ReturnType<typeof readCreation>;
 
@@ -42,23 +42,23 @@ export function readCreation(message: MsgCreateDeployment) {
   const { groups, hash, reclamation } = message;
   const id = readDeploymentId(message.id);
   const deposit = readDeposit(message.deposit);
-  if (groups.length === 0) throw deploymentRefusal("invalidGroups");
+  if (groups.length === 0) throw deploymentError("invalidGroups");
   checkHash(hash);
   if (reclamation && reclamation.minWindowNs < 0n) {
-    throw deploymentRefusal("invalidReclamation", "min_window must be >= 0");
+    throw deploymentError("invalidReclamation", "min_window must be >= 0");
   }
   for (const group of groups) {
     validateGroup(group);
     const { denom } = priceOf(group);
     if (deposit.amount === 0n || denom === deposit.denom) continue;
-    throw deploymentRefusal("invalidDeposit", `Mismatched denominations (${deposit.denom} != ${denom})`);
+    throw deploymentError("invalidDeposit", `Mismatched denominations (${deposit.denom} != ${denom})`);
   }
   return { id, groups, hash, deposit, reclamation };
 }
 
 export function checkHash(hash: Uint8Array): void {
-  if (hash.length === 0) throw deploymentRefusal("emptyHash");
-  if (hash.length !== hashBytes) throw deploymentRefusal("invalidHash");
+  if (hash.length === 0) throw deploymentError("emptyHash");
+  if (hash.length !== hashBytes) throw deploymentError("invalidHash");
 }
 
 export function checkCreation(
@@ -67,13 +67,13 @@ export function checkCreation(
   params: DeploymentParams,
   window: WindowBounds,
 ): { deployment: Deployment; groups: Group[]; deposits: Deposit[] } {
-  if (findDeployment(context, id)) throw deploymentRefusal("deploymentExists");
+  if (findDeployment(context, id)) throw deploymentError("deploymentExists");
   checkMinimum(deposit, params);
   if (reclamation) checkWindow(reclamation, window);
   validateGroups(groups);
   const denom = groups[0] && priceOf(groups[0]).denom;
   if (denom === undefined || !params.priceDenoms.includes(denom))
-    throw deploymentRefusal("invalidPrice", `unsupported denomination ${denom}`);
+    throw deploymentError("invalidPrice", `unsupported denomination ${denom}`);
   const deposits = authorizeDeposit(context, id.owner, "deployment", deposit);
   const createdAt = context.height;
   return {
@@ -92,12 +92,12 @@ function checkMinimum(deposit: Coin, { minDeposits, priceDenoms }: DeploymentPar
   const minimum = minDeposits.find(({ denom }) => denom === deposit.denom);
   if (!minimum) throw uncoded(`Deposit invalid: Invalid deposit denomination ${deposit.denom}`);
   if (deposit.amount < minimum.amount) {
-    throw deploymentRefusal("invalidDeposit", `Deposit too low - ${deposit.amount} < ${formatCoin(minimum)}`);
+    throw deploymentError("invalidDeposit", `Deposit too low - ${deposit.amount} < ${formatCoin(minimum)}`);
   }
-  if (deposit.denom === "uakt" && !priceDenoms.includes("uakt")) throw deploymentRefusal("invalidDeposit");
+  if (deposit.denom === "uakt" && !priceDenoms.includes("uakt")) throw deploymentError("invalidDeposit");
 }
 
 function checkWindow({ minWindowNs }: DeploymentReclamation, { least, most }: WindowBounds): void {
-  if (minWindowNs < least) throw deploymentRefusal("invalidReclamation", "min_window below governance minimum");
-  if (minWindowNs > most) throw deploymentRefusal("invalidReclamation", "min_window above governance maximum");
+  if (minWindowNs < least) throw deploymentError("invalidReclamation", "min_window below governance minimum");
+  if (minWindowNs > most) throw deploymentError("invalidReclamation", "min_window above governance maximum");
 }

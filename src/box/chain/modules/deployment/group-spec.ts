@@ -9,8 +9,8 @@ import type {
 import { type DecCoin, formatDecCoin } from "../../../../market/coin.ts";
 import { addDecimals, decimalOf, mulDecimals, zero } from "../../../../market/decimal.ts";
 import { isValidPrice, readPrice } from "../../coins.ts";
-import { Panic, uncoded } from "../../refusals.ts";
-import { deploymentRefusal } from "./refusals.ts";
+import { Panic, uncoded } from "../../errors.ts";
+import { deploymentError } from "./errors.ts";
 
 const mebi = 2n ** 20n;
 const tebi = 2n ** 40n;
@@ -37,16 +37,16 @@ export function validateGroup(group: GroupSpec): void {
 
 /** All groups of one deployment together; each of them is fine by itself already. */
 export function validateGroups(groups: readonly GroupSpec[]): void {
-  const refuse = (fault: Error) => deploymentRefusal("invalidGroups", fault.message);
+  const invalidGroups = (fault: Error) => deploymentError("invalidGroups", fault.message);
   const denom = groups[0] && priceOf(groups[0]).denom;
   const names = new Set<string>();
   for (const group of groups) {
     const own = priceOf(group).denom;
     if (own !== denom) {
-      throw refuse(deploymentRefusal("invalidPrice", `inconsistent group denomination: ${denom} != ${own}`));
+      throw invalidGroups(deploymentError("invalidPrice", `inconsistent group denomination: ${denom} != ${own}`));
     }
     if (names.has(group.name)) {
-      throw refuse(deploymentRefusal("duplicateGroupName", `duplicate deployment group name ${group.name}`));
+      throw invalidGroups(deploymentError("duplicateGroupName", `duplicate deployment group name ${group.name}`));
     }
     names.add(group.name);
   }

@@ -8,6 +8,7 @@ import { type Context, type Module, messageEntry } from "../../module.ts";
 import type { Escrow } from "../escrow/escrow.ts";
 import { endGroup, openOrder } from "../market/market.ts";
 import { checkCreation, checkHash, type DeploymentParams, readCreation, type WindowBounds } from "./creation.ts";
+import { deploymentError } from "./errors.ts";
 import { deploymentQueries } from "./queries.ts";
 import {
   changeGroup,
@@ -18,7 +19,6 @@ import {
   saveDeployment,
   saveGroup,
 } from "./records.ts";
-import { deploymentRefusal } from "./refusals.ts";
 
 export function deploymentModule(escrow: Escrow, params: DeploymentParams, reclamationWindowNs: WindowBounds): Module {
   return {
@@ -44,7 +44,7 @@ export function deploymentModule(escrow: Escrow, params: DeploymentParams, recla
         handle(context, { id, hash }) {
           const deployment = activeDeployment(context, id);
           // The same hash says that the manifest is the same: there would be nothing to update.
-          if (Buffer.compare(hash, deployment.hash) === 0) throw deploymentRefusal("invalidHash");
+          if (Buffer.compare(hash, deployment.hash) === 0) throw deploymentError("invalidHash");
           saveDeployment(context, { ...deployment, hash }, "Updated");
         },
       }),
@@ -91,22 +91,22 @@ function ownerOf({ id }: { id: { owner: string } | undefined }): string {
 
 function deploymentAt(context: Context, id: DeploymentId): Deployment {
   const deployment = findDeployment(context, id);
-  if (!deployment) throw deploymentRefusal("deploymentNotFound");
+  if (!deployment) throw deploymentError("deploymentNotFound");
   return deployment;
 }
 
 function activeDeployment(context: Context, id: DeploymentId): Deployment {
   const deployment = deploymentAt(context, id);
-  if (deployment.state !== "active") throw deploymentRefusal("deploymentClosed");
+  if (deployment.state !== "active") throw deploymentError("deploymentClosed");
   return deployment;
 }
 
-type StateRefusals = Partial<Record<Group["state"], Parameters<typeof deploymentRefusal>[0]>>;
+type StateErrors = Partial<Record<Group["state"], Parameters<typeof deploymentError>[0]>>;
 
-function groupAt(context: Context, id: GroupId, refused: StateRefusals): Group {
+function groupAt(context: Context, id: GroupId, errors: StateErrors): Group {
   const group = findGroup(context, id);
-  if (!group) throw deploymentRefusal("groupNotFound");
-  const refusal = refused[group.state];
-  if (refusal) throw deploymentRefusal(refusal);
+  if (!group) throw deploymentError("groupNotFound");
+  const error = errors[group.state];
+  if (error) throw deploymentError(error);
   return group;
 }

@@ -3,10 +3,10 @@ import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import * as answers from "../../../../chain/codec/wire-messages.ts";
 import { deploymentAccount } from "../../../../market/escrow-arithmetic.ts";
 import { writeCoins } from "../../coins.ts";
+import { sdkError } from "../../errors.ts";
 import { filteredList } from "../../filtered-list.ts";
 import { readQueriedId } from "../../market-ids.ts";
 import type { Context, QueryHandler } from "../../module.ts";
-import { sdkRefusal } from "../../refusals.ts";
 import { escrowAccounts } from "../escrow/records.ts";
 import { writeAccount } from "../escrow/wire.ts";
 import type { DeploymentParams } from "./creation.ts";
@@ -33,12 +33,12 @@ export function deploymentQueries({ minDeposits }: DeploymentParams): Record<str
     },
     "/akash.deployment.v1beta4.Query/Deployment": (context, request) => {
       const deployment = findDeployment(context, readQueriedId(akash.QueryDeploymentRequest.decode(request).id));
-      if (!deployment) throw sdkRefusal("keyNotFound", "Deployment not found");
+      if (!deployment) throw sdkError("keyNotFound", "Deployment not found");
       return answers.queryDeploymentResponse.encode(answer(context, deployment));
     },
     "/akash.deployment.v1beta4.Query/Group": (context, request) => {
       const group = findGroup(context, readQueriedId(akash.QueryGroupRequest.decode(request).id));
-      if (!group) throw sdkRefusal("keyNotFound", "Group not found");
+      if (!group) throw sdkError("keyNotFound", "Group not found");
       return akash.QueryGroupResponse.encode({ group: writeGroup(group) }).finish();
     },
     "/akash.deployment.v1beta4.Query/Params": () => {

@@ -3,14 +3,14 @@ import type { Deposit as WireDeposit } from "@akashnetwork/chain-sdk/private-typ
 import { type Coin, sumCoins } from "../../../../market/coin.ts";
 import { smallest } from "../../../../runtime/bigint.ts";
 import { isDenom } from "../../coins.ts";
+import { Panic, uncoded } from "../../errors.ts";
 import type { Context } from "../../module.ts";
-import { Panic, uncoded } from "../../refusals.ts";
 import { depositMessageUrl, spend } from "../authz/authorizations.ts";
 import { findGrant, grantsTo, saveGrant } from "../authz/grants.ts";
 import { balanceOf, sendToModule } from "../bank/balances.ts";
+import { depositError } from "./errors.ts";
 import type { AccountScope } from "./ids.ts";
 import { type Deposit, depositSources, type EscrowAccount } from "./records.ts";
-import { depositRefusal } from "./refusals.ts";
 import { changed } from "./settlement.ts";
 
 /** The chain's program reads a deposit as a number of 64 bits. */
@@ -38,12 +38,12 @@ export function readAmount(wire: WireDeposit | undefined): Coin {
 }
 
 export function validateSources(sources: readonly number[]): void {
-  if (sources.length === 0) throw depositRefusal("invalidDepositSource", "empty deposit sources");
+  if (sources.length === 0) throw depositError("invalidDepositSource", "empty deposit sources");
   const known: readonly number[] = Object.values(depositSources);
   for (const [index, source] of sources.entries()) {
-    if (!known.includes(source)) throw depositRefusal("invalidDepositSource", `empty deposit source type ${source}`);
+    if (!known.includes(source)) throw depositError("invalidDepositSource", `empty deposit source type ${source}`);
     if (sources.indexOf(source) === index) continue;
-    throw depositRefusal("invalidDepositSource", `duplicate deposit source type ${source}`);
+    throw depositError("invalidDepositSource", `duplicate deposit source type ${source}`);
   }
 }
 

@@ -2,10 +2,11 @@
 import type { DecCoin } from "../../../../market/coin.ts";
 import type { Decimal } from "../../../../market/decimal.ts";
 import { accountOfPayment, type EscrowAccountKey, type PaymentKey } from "../../../../market/escrow-arithmetic.ts";
-import type { ChainRefusal, Context } from "../../module.ts";
-import { Panic } from "../../refusals.ts";
+import { Panic } from "../../errors.ts";
+import type { ChainError, Context } from "../../module.ts";
 import { sendFromModule } from "../bank/balances.ts";
 import { renewGrant, takeDeposits } from "./deposits.ts";
+import { escrowError } from "./errors.ts";
 import {
   addPayment,
   type Deposit,
@@ -16,7 +17,6 @@ import {
   payments,
   paymentsOf,
 } from "./records.ts";
-import { escrowRefusal } from "./refusals.ts";
 import { type SettledEscrow, settle } from "./settlement.ts";
 
 /** Who wants to know that an account or a payment has come to its end, because money was all that kept it alive. */
@@ -32,7 +32,7 @@ export interface Escrow {
   createPayment(context: Context, key: PaymentKey, owner: string, rate: DecCoin): void;
   withdraw(context: Context, key: PaymentKey): void;
   /** Gives back why it could not be closed; most callers go on regardless. */
-  closePayment(context: Context, key: PaymentKey): ChainRefusal | undefined;
+  closePayment(context: Context, key: PaymentKey): ChainError | undefined;
   /** Settles every account that can no longer pay what has been earned. */
   endDryAccounts(context: Context): void;
 }
@@ -65,7 +65,7 @@ export function createEscrow(hooks: EscrowHooks, aktPrice?: Decimal): Escrow {
 
   return {
     createAccount(context, key, owner, deposits) {
-      if (escrowAccounts(context).has(key)) throw escrowRefusal("accountExists");
+      if (escrowAccounts(context).has(key)) throw escrowError("accountExists");
       const empty: EscrowAccount = {
         key,
         owner,
@@ -80,7 +80,7 @@ export function createEscrow(hooks: EscrowHooks, aktPrice?: Decimal): Escrow {
 
     deposit(context, key, deposits) {
       const account = accountAt(context, key);
-      if (account.state === "closed") throw escrowRefusal("accountClosed");
+      if (account.state === "closed") throw escrowError("accountClosed");
       const funded = takeDeposits(context, account, deposits);
       if (funded.state === "open") return saveAccount(context, funded);
       // Too late to keep anything alive: the money pays old debt, and what is left of it goes back.
@@ -97,10 +97,10 @@ export function createEscrow(hooks: EscrowHooks, aktPrice?: Decimal): Escrow {
 
     createPayment(context, key, owner, rate) {
       const { account, overdrawn } = settleAccount(context, accountAt(context, accountOfPayment(key)));
-      if (overdrawn) throw escrowRefusal("accountOverdrawn");
-      if (!account.funds.some(({ denom }) => denom === rate.denom)) throw escrowRefusal("invalidDenomination");
-      if (rate.amount.atto === 0n) throw escrowRefusal("paymentRateZero");
-      if (payments(context).has(key)) throw escrowRefusal("paymentExists");
+      if (overdrawn) throw escrowError("accountOverdrawn");
+      if (!account.funds.some(({ denom }) => denom === rate.denom)) throw escrowError("invalidDenomination");
+      if (rate.amount.atto === 0n) throw escrowError("paymentRateZero");
+      if (payments(context).has(key)) throw escrowError("paymentExists");
       // What this settlement took from the account for older payments is entered nowhere: the chain loses it, so do we.
       saveAccount(context, account);
       addPayment(context, { key, owner, state: "open", rate, balance: 0n, unsettled: 0n, withdrawn: 0n });
@@ -108,7 +108,7 @@ export function createEscrow(hooks: EscrowHooks, aktPrice?: Decimal): Escrow {
 
     withdraw(context, key) {
       const account = accountAt(context, accountOfPayment(key));
-      if (paymentAt(context, key).state !== "open") throw escrowRefusal("paymentClosed");
+      if (paymentAt(context, key).state !== "open") throw escrowError("paymentClosed");
       const { account: after, payments: settled, overdrawn } = settleAccount(context, account);
       if (overdrawn) return save(context, after, settled);
       // An account that was settled in this block already has nothing to settle, and the chain's program stumbles.
@@ -119,8 +119,8 @@ export function createEscrow(hooks: EscrowHooks, aktPrice?: Decimal): Escrow {
 
     closePayment(context, key) {
       const account = accountAt(context, accountOfPayment(key));
-      if (paymentAt(context, key).state === "closed") return escrowRefusal("paymentClosed");
-      if (account.state === "closed") return escrowRefusal("accountClosed");
+      if (paymentAt(context, key).state === "closed") return escrowError("paymentClosed");
+      if (account.state === "closed") return escrowError("accountClosed");
       const { account: after, payments: settled } = settleAccount(context, account);
       const paid = settled.map((payment) => (payment.key === key ? payOut(context, ended(payment)) : payment));
       save(context, after, paid);
@@ -145,7 +145,7 @@ export function createEscrow(hooks: EscrowHooks, aktPrice?: Decimal): Escrow {
  * one block, the second settlement sees none of them. An overdrawn account waits for money, its clock has stopped.
  */
 function settleNow(context: Context, account: EscrowAccount, aktPrice: Decimal | undefined): SettledEscrow {
-  if (account.state === "closed") throw escrowRefusal("accountClosed");
+  if (account.state === "closed") throw escrowError("accountClosed");
   const [funds] = account.funds;
   if (funds !== undefined && funds.amount < 0n) return { account, payments: [], overdrawn: true, transfers: [] };
   const blocks = account.state === "overdrawn" ? 0n : context.height - account.settledAt;
@@ -182,12 +182,12 @@ function refund(context: Context, account: EscrowAccount): EscrowAccount {
 
 function accountAt(context: Context, key: EscrowAccountKey): EscrowAccount {
   const account = escrowAccounts(context).get(key);
-  if (!account) throw escrowRefusal("accountNotFound");
+  if (!account) throw escrowError("accountNotFound");
   return account;
 }
 
 function paymentAt(context: Context, key: PaymentKey): Payment {
   const payment = payments(context).get(key);
-  if (!payment) throw escrowRefusal("paymentNotFound");
+  if (!payment) throw escrowError("paymentNotFound");
   return payment;
 }

@@ -1,15 +1,15 @@
 /** The module of escrow: anyone may put money into the account of any deployment or bid, and list accounts and payments. */
 import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { PageRequest } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { askedStates, decodePageKey, firstPage, type ListedPage, type Walk } from "../../akash-paging.ts";
+import { decodePageKey, firstPage, type ListedPage, queriedStates, type Walk } from "../../akash-paging.ts";
+import { invalidArgument, isAddress, uncoded } from "../../errors.ts";
 import { type Module, messageEntry } from "../../module.ts";
-import { invalidArgument, isAddress, uncoded } from "../../refusals.ts";
 import type { Table } from "../../store.ts";
 import { authorizeDeposit, readAmount, validateSources } from "./deposits.ts";
+import { escrowError } from "./errors.ts";
 import type { Escrow } from "./escrow.ts";
 import { splitAccountKey } from "./ids.ts";
 import { type EscrowState, escrowAccounts, escrowStates, payments } from "./records.ts";
-import { escrowRefusal } from "./refusals.ts";
 import { readAccountKey, writeAccount, writePayment } from "./wire.ts";
 
 export function escrowModule(escrow: Escrow, closeDryLeasesInEndBlock: boolean): Module {
@@ -21,7 +21,7 @@ export function escrowModule(escrow: Escrow, closeDryLeasesInEndBlock: boolean):
           if (!isAddress(signer)) throw uncoded(`${signer} is not an address`);
           const key = readAccountKey(id);
           const deposit = { ...readAmount(wire), sources: wire?.sources ?? [] };
-          if (deposit.amount === 0n) throw escrowRefusal("invalidDeposit");
+          if (deposit.amount === 0n) throw escrowError("invalidDeposit");
           validateSources(deposit.sources);
           return { signer, key, deposit };
         },
@@ -69,7 +69,7 @@ function listByState<T extends { key: string; state: EscrowState }>(
 ): ListedPage<T> {
   const start: Start = pagination?.key.length
     ? resume(pagination.key, storePrefix)
-    : { states: askedStates(escrowStates, state), prefix: xid, key: "" };
+    : { states: queriedStates(escrowStates, state), prefix: xid, key: "" };
   const walks = start.states.map((wanted, index): Walk<T> => {
     const prefix = index === 0 ? start.prefix : xid;
     return {

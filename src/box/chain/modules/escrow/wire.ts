@@ -10,10 +10,10 @@ import {
 import type { Coin } from "../../../../market/coin.ts";
 import type { EscrowAccountKey } from "../../../../market/escrow-arithmetic.ts";
 import { writeCoin, writePrice } from "../../coins.ts";
-import { isAddress } from "../../refusals.ts";
+import { isAddress } from "../../errors.ts";
+import { escrowError } from "./errors.ts";
 import { splitAccountKey, splitPaymentKey } from "./ids.ts";
 import { depositSources, type EscrowAccount, escrowStates, type Payment } from "./records.ts";
-import { escrowRefusal } from "./refusals.ts";
 
 const mostUint64 = 2n ** 64n - 1n;
 const mostUint32 = 2n ** 32n - 1n;
@@ -76,13 +76,13 @@ const checks: Record<(typeof shapes.bid)[number], (part: string) => boolean> = {
 
 export function readAccountKey(wire: WireAccountId | undefined): EscrowAccountKey {
   const scope = wire?.scope === Scopes.deployment ? "deployment" : wire?.scope === Scopes.bid ? "bid" : undefined;
-  if (!wire || !scope) throw escrowRefusal("invalidId", "invalid scope");
+  if (!wire || !scope) throw escrowError("invalidId", "invalid scope");
   const parts = wire.xid.split("/");
   const shape = shapes[scope];
-  if (parts.length !== shape.length) throw escrowRefusal("invalidId", "invalid xid format");
+  if (parts.length !== shape.length) throw escrowError("invalidId", "invalid xid format");
   for (const [index, name] of shape.entries()) {
     const part = parts[index] ?? "";
-    if (!checks[name](part)) throw escrowRefusal("invalidId", `invalid xid/${name}: "${part}"`);
+    if (!checks[name](part)) throw escrowError("invalidId", `invalid xid/${name}: "${part}"`);
   }
   return `${scope}/${wire.xid}`;
 }

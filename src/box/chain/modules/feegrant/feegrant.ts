@@ -4,10 +4,10 @@ import { parseAddress } from "../../../../market/address.ts";
 import type { Coin } from "../../../../market/coin.ts";
 import { msToNs } from "../../../../runtime/clock.ts";
 import { areValidCoins, readCoins, writeCoin } from "../../coins.ts";
+import { sdkError } from "../../errors.ts";
 import { plainEvent } from "../../events.ts";
-import { ChainRefusal, type Context, type Module, messageEntry } from "../../module.ts";
+import { ChainError, type Context, type Module, messageEntry } from "../../module.ts";
 import { paginate } from "../../paging.ts";
-import { sdkRefusal } from "../../refusals.ts";
 import { ensureAccount } from "../auth/accounts.ts";
 
 const basicUrl = "/cosmos.feegrant.v1beta1.BasicAllowance";
@@ -33,8 +33,7 @@ export const feegrantModule: Module = {
     "/cosmos.feegrant.v1beta1.Query/Allowance"(context, bytes) {
       const { granter, grantee } = cosmos.QueryAllowanceRequest.decode(bytes);
       const found = allowances(context).get(allowanceKey(granter, grantee));
-      if (!found)
-        throw sdkRefusal("unknownRequest", "rpc error: code = Internal desc = fee-grant not found: not found");
+      if (!found) throw sdkError("unknownRequest", "rpc error: code = Internal desc = fee-grant not found: not found");
       return cosmos.QueryAllowanceResponse.encode({ allowance: writeGrant(found) }).finish();
     },
     "/cosmos.feegrant.v1beta1.Query/Allowances"(context, bytes) {
@@ -78,18 +77,18 @@ function hasExpired({ basic }: Allowance, { timeNs }: Context): boolean {
 
 /** Takes a fee off what is left; an allowance that is used up is gone. */
 export function useAllowance(context: Context, granter: string, grantee: string, fee: readonly Coin[]): void {
-  const refuse = (codespace: string, code: number, reason: string) =>
-    new ChainRefusal(codespace, code, `${granter} does not allow to pay fees for ${grantee}: ${reason}`);
+  const notAllowed = (codespace: string, code: number, reason: string) =>
+    new ChainError(codespace, code, `${granter} does not allow to pay fees for ${grantee}: ${reason}`);
   const key = allowanceKey(granter, grantee);
   const allowance = allowances(context).get(key);
   if (!allowance) {
-    const { codespace, code, message } = sdkRefusal("notFound", "fee-grant not found");
-    throw refuse(codespace, code, message);
+    const { codespace, code, message } = sdkError("notFound", "fee-grant not found");
+    throw notAllowed(codespace, code, message);
   }
-  if (hasExpired(allowance, context)) throw refuse("feegrant", 3, "basic allowance: fee allowance expired");
+  if (hasExpired(allowance, context)) throw notAllowed("feegrant", 3, "basic allowance: fee allowance expired");
   const limited = allowance.basic.spendLimit.length > 0;
   const left = limited ? subtract(readCoins(allowance.basic.spendLimit), fee) : [];
-  if (!left) throw refuse("feegrant", 2, "basic allowance: fee limit exceeded");
+  if (!left) throw notAllowed("feegrant", 2, "basic allowance: fee limit exceeded");
   if (limited && left.length === 0) {
     allowances(context).delete(key);
     context.emit(plainEvent("revoke_feegrant", { granter, grantee }));
@@ -109,13 +108,13 @@ function subtract(from: readonly Coin[], taken: readonly Coin[]): Coin[] | undef
 
 function grant(context: Context, message: cosmos.MsgGrantAllowance): void {
   const { granter, grantee } = message;
-  if (granter === grantee) throw sdkRefusal("invalidAddress", "cannot self-grant fee authorization");
+  if (granter === grantee) throw sdkError("invalidAddress", "cannot self-grant fee authorization");
   const key = allowanceKey(granter, grantee);
-  if (allowances(context).has(key)) throw sdkRefusal("invalidRequest", "fee allowance already exists");
+  if (allowances(context).has(key)) throw sdkError("invalidRequest", "fee allowance already exists");
   const allowance: Allowance = { granter, grantee, basic: decodeBasic(message) };
   const limit = readCoins(allowance.basic.spendLimit);
-  if (!areValidCoins(limit)) throw sdkRefusal("invalidCoins", "spend limit must be positive");
-  if (hasExpired(allowance, context)) throw sdkRefusal("invalidRequest", "expiration is before current block time");
+  if (!areValidCoins(limit)) throw sdkError("invalidCoins", "spend limit must be positive");
+  if (hasExpired(allowance, context)) throw sdkError("invalidRequest", "expiration is before current block time");
   ensureAccount(context, grantee);
   allowances(context).set(key, allowance);
   context.emit(plainEvent("set_feegrant", { granter, grantee }));
@@ -123,7 +122,7 @@ function grant(context: Context, message: cosmos.MsgGrantAllowance): void {
 
 function revoke(context: Context, { granter, grantee }: cosmos.MsgRevokeAllowance): void {
   const key = allowanceKey(granter, grantee);
-  if (!allowances(context).has(key)) throw sdkRefusal("notFound", "fee-grant not found");
+  if (!allowances(context).has(key)) throw sdkError("notFound", "fee-grant not found");
   allowances(context).delete(key);
   context.emit(plainEvent("revoke_feegrant", { granter, grantee }));
 }

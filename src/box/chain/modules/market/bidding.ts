@@ -8,9 +8,9 @@ import { compareDecimals } from "../../../../market/decimal.ts";
 import { leasePayment } from "../../../../market/escrow-arithmetic.ts";
 import type { BidId, OrderId } from "../../../../market/ids.ts";
 import { isValidPrice, readPrice } from "../../coins.ts";
+import { Panic, uncoded } from "../../errors.ts";
 import { readBidId } from "../../market-ids.ts";
 import type { Context } from "../../module.ts";
-import { Panic, uncoded } from "../../refusals.ts";
 import { signaturesOf } from "../audit/audit.ts";
 import { priceOf } from "../deployment/group-spec.ts";
 import { findGroup } from "../deployment/records.ts";
@@ -18,10 +18,10 @@ import { authorizeDeposit, readDeposit, type WantedDeposit } from "../escrow/dep
 import type { Escrow } from "../escrow/escrow.ts";
 import type { Deposit } from "../escrow/records.ts";
 import { findProvider } from "../provider/providers.ts";
+import { marketError, must } from "./errors.ts";
 import { loseBid, openLease } from "./market.ts";
 import { capabilitiesMatch, offerMatches, requirementsMatch } from "./matching.ts";
 import { type Bid, bidsOf, findBid, findOrder, type Order } from "./records.ts";
-import { marketRefusal, must } from "./refusals.ts";
 
 /** What the network's vote has set for the market. */
 export interface MarketParams {
@@ -54,8 +54,8 @@ export function readBidMessage(message: MsgCreateBid) {
   const id = readBidId(message.id);
   const deposit = readDeposit(message.deposit);
   const price = readPrice(message.price);
-  if (price.amount.atto === 0n) throw marketRefusal("bidZeroPrice");
-  if (reclamationWindowNs !== undefined && reclamationWindowNs < 0n) throw marketRefusal("reclamationWindowInvalid");
+  if (price.amount.atto === 0n) throw marketError("bidZeroPrice");
+  if (reclamationWindowNs !== undefined && reclamationWindowNs < 0n) throw marketError("reclamationWindowInvalid");
   return { id, price, deposit, resourcesOffer, reclamationWindowNs };
 }
 
@@ -69,12 +69,12 @@ export function checkBid(
   checkRoom(context, id, params);
   const order = biddableOrder(context, id);
   checkPrice(price, order);
-  if (!offerMatches(order.spec, resourcesOffer)) throw marketRefusal("capabilitiesMismatch");
+  if (!offerMatches(order.spec, resourcesOffer)) throw marketError("capabilitiesMismatch");
   checkProvider(context, id, order);
   const deposits = authorizeDeposit(context, id.provider, "bid", deposit);
   checkWindow(reclamationWindowNs, order, params);
   // One bid per provider and order, for ever: a closed one still stands in the way.
-  if (findBid(context, id)) throw marketRefusal("bidExists");
+  if (findBid(context, id)) throw marketError("bidExists");
   return {
     bid: { id, state: "open", price, createdAt: context.height, resourcesOffer, reclamationWindowNs },
     deposits,
@@ -97,47 +97,47 @@ function checkRoom(context: Context, id: BidId, { orderMaxBids }: MarketParams):
 
 function biddableOrder(context: Context, id: BidId): Order {
   const order = findOrder(context, id);
-  if (!order) throw marketRefusal("orderNotFound");
-  if (order.state === "active") throw marketRefusal("orderActive");
-  if (order.state === "closed") throw marketRefusal("orderClosed");
+  if (!order) throw marketError("orderNotFound");
+  if (order.state === "active") throw marketError("orderActive");
+  if (order.state === "closed") throw marketError("orderClosed");
   return order;
 }
 
 function checkPrice(price: DecCoin, order: Order): void {
-  if (!isValidPrice(price)) throw marketRefusal("invalidPrice");
+  if (!isValidPrice(price)) throw marketError("invalidPrice");
   const most = priceOf(order.spec);
   if (price.denom !== most.denom) throw new Panic(`invalid coin denominations; ${most.denom}, ${price.denom}`);
-  if (compareDecimals(price.amount, most.amount) > 0) throw marketRefusal("invalidPrice");
+  if (compareDecimals(price.amount, most.amount) > 0) throw marketError("invalidPrice");
 }
 
 function checkProvider(context: Context, id: BidId, { spec }: Order): void {
   const provider = findProvider(context, id.provider);
-  if (!provider) throw marketRefusal("unknownProvider");
+  if (!provider) throw marketError("unknownProvider");
   if (!requirementsMatch(spec, provider.attributes, signaturesOf(context, id.provider))) {
-    throw marketRefusal("attributeMismatch");
+    throw marketError("attributeMismatch");
   }
-  if (!capabilitiesMatch(spec, provider.attributes)) throw marketRefusal("capabilitiesMismatch");
+  if (!capabilitiesMatch(spec, provider.attributes)) throw marketError("capabilitiesMismatch");
 }
 
 function checkWindow(offerNs: bigint | undefined, { reclamation }: Order, params: MarketParams): void {
   if (offerNs === undefined) {
-    if (reclamation) throw marketRefusal("reclamationRequired");
+    if (reclamation) throw marketError("reclamationRequired");
     return;
   }
-  if (reclamation && offerNs < reclamation.minWindowNs) throw marketRefusal("reclamationWindowTooShort");
+  if (reclamation && offerNs < reclamation.minWindowNs) throw marketError("reclamationWindowTooShort");
   if (offerNs < params.minReclamationWindowNs || offerNs > params.maxReclamationWindowNs) {
-    throw marketRefusal("reclamationWindowInvalid");
+    throw marketError("reclamationWindowInvalid");
   }
 }
 
 /** MsgCreateLease: the tenant takes a bid, and the others have lost. */
 export function acceptBid(context: Context, id: BidId, escrow: Escrow): void {
   const bid = must(findBid(context, id), "bidNotFound");
-  if (bid.state !== "open") throw marketRefusal("bidNotOpen");
+  if (bid.state !== "open") throw marketError("bidNotOpen");
   const order = must(findOrder(context, id), "orderNotFound");
-  if (order.state !== "open") throw marketRefusal("orderNotOpen");
+  if (order.state !== "open") throw marketError("orderNotOpen");
   const group = must(findGroup(context, id), "groupNotFound");
-  if (group.state !== "open") throw marketRefusal("groupNotOpen");
+  if (group.state !== "open") throw marketError("groupNotOpen");
   escrow.createPayment(context, leasePayment(id), id.provider, bid.price);
   openLease(context, order, bid);
   loseOtherBids(context, id, escrow);

@@ -3,12 +3,12 @@ import { LeaseClosedReason } from "@akashnetwork/chain-sdk/private-types/akash.v
 import { leasePayment } from "../../../../market/escrow-arithmetic.ts";
 import type { BidId, LeaseId } from "../../../../market/ids.ts";
 import type { Context } from "../../module.ts";
+import { deploymentError } from "../deployment/errors.ts";
 import { changeGroup, findGroup, type Group } from "../deployment/records.ts";
-import { deploymentRefusal } from "../deployment/refusals.ts";
 import type { Escrow } from "../escrow/escrow.ts";
+import { marketError, must } from "./errors.ts";
 import { closeBid, closeOrder, endLease, openOrder, reclaimLease } from "./market.ts";
 import { findBid, findLease, findOrder, type Lease } from "./records.ts";
-import { marketRefusal, must } from "./refusals.ts";
 
 const nsPerSecond = 1_000_000_000n;
 
@@ -22,7 +22,7 @@ export function withdrawBid(context: Context, id: BidId, reason: number, escrow:
   }
   const lease = must(findLease(context, id), "unknownLeaseForBid");
   checkProviderMayClose(context, lease);
-  if (bid.state !== "active") throw marketRefusal("bidNotActive");
+  if (bid.state !== "active") throw marketError("bidNotActive");
   changeGroup(context, groupAt(context, id), "paused", "Paused");
   endLease(context, lease, "closed", reason);
   closeBid(context, escrow, bid);
@@ -34,24 +34,24 @@ export function withdrawBid(context: Context, id: BidId, reason: number, escrow:
 /** MsgCloseLease: the tenant looks for another provider at once, so the group stays open and gets a new order. */
 export function cancelLease(context: Context, id: LeaseId, escrow: Escrow): void {
   const order = must(findOrder(context, id), "orderNotFound");
-  if (order.state !== "active") throw marketRefusal("orderClosed");
+  if (order.state !== "active") throw marketError("orderClosed");
   const bid = must(findBid(context, id), "bidNotFound");
-  if (bid.state !== "active") throw marketRefusal("bidNotActive");
+  if (bid.state !== "active") throw marketError("bidNotActive");
   const lease = must(findLease(context, id), "leaseNotFound");
-  if (lease.state !== "active" && lease.state !== "reclaiming") throw marketRefusal("orderClosed");
+  if (lease.state !== "active" && lease.state !== "reclaiming") throw marketError("orderClosed");
   endLease(context, lease, "closed", LeaseClosedReason.lease_closed_owner);
   closeBid(context, escrow, bid);
   closeOrder(context, order);
-  const refusal = escrow.closePayment(context, leasePayment(id));
-  if (refusal) throw refusal;
+  const error = escrow.closePayment(context, leasePayment(id));
+  if (error) throw error;
   const group = groupAt(context, id);
   if (group.state === "open") openOrder(context, group.id, group.spec, order.reclamation);
 }
 
 export function startReclaim(context: Context, id: LeaseId, reason: number): void {
   const lease = must(findLease(context, id), "unknownLease");
-  if (lease.state !== "active") throw marketRefusal("leaseNotActive");
-  if (!lease.reclamation) throw marketRefusal("leaseNotReclaimable");
+  if (lease.state !== "active") throw marketError("leaseNotActive");
+  if (!lease.reclamation) throw marketError("leaseNotReclaimable");
   reclaimLease(context, lease, lease.reclamation.windowNs, reason);
 }
 
@@ -63,15 +63,15 @@ export function withdrawLease(context: Context, id: LeaseId, escrow: Escrow): vo
 /** With reclamation agreed, a provider must announce it and wait. Nothing closes the lease by itself after that. */
 function checkProviderMayClose(context: Context, { state, reclamation }: Lease): void {
   if (state === "active") {
-    if (reclamation) throw marketRefusal("reclamationNotStarted");
+    if (reclamation) throw marketError("reclamationNotStarted");
   } else if (state === "reclaiming") {
     const now = context.timeNs / nsPerSecond;
-    if (reclamation && now < reclamation.deadline) throw marketRefusal("reclamationWindowNotElapsed");
-  } else throw marketRefusal("leaseNotActive");
+    if (reclamation && now < reclamation.deadline) throw marketError("reclamationWindowNotElapsed");
+  } else throw marketError("leaseNotActive");
 }
 
 function groupAt(context: Context, id: LeaseId): Group {
   const group = findGroup(context, id);
-  if (!group) throw deploymentRefusal("groupNotFound");
+  if (!group) throw deploymentError("groupNotFound");
   return group;
 }

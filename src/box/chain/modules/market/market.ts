@@ -6,9 +6,9 @@ import type { DecCoin } from "../../../../market/coin.ts";
 import { formatDecimal } from "../../../../market/decimal.ts";
 import { bidAccount, leasePayment } from "../../../../market/escrow-arithmetic.ts";
 import { type BidId, type GroupId, groupOf, orderOf } from "../../../../market/ids.ts";
+import { uncoded } from "../../errors.ts";
 import { type EventValue, typedEvent } from "../../events.ts";
 import type { Context } from "../../module.ts";
-import { uncoded } from "../../refusals.ts";
 import type { Group } from "../deployment/records.ts";
 import type { Escrow } from "../escrow/escrow.ts";
 import {

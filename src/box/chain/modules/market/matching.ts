@@ -2,7 +2,7 @@
 import type { Attribute, AuditedProvider } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type { ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
-import { Panic } from "../../refusals.ts";
+import { Panic } from "../../errors.ts";
 import { readValue } from "../deployment/group-spec.ts";
 
 type Attributes = readonly Attribute[];

@@ -6,10 +6,10 @@ import { leasePath, readBidId } from "../../market-ids.ts";
 import { type Module, messageEntry } from "../../module.ts";
 import type { Escrow } from "../escrow/escrow.ts";
 import { acceptBid, checkBid, type MarketParams, readBidMessage } from "./bidding.ts";
+import { marketError } from "./errors.ts";
 import { cancelLease, startReclaim, withdrawBid, withdrawLease } from "./leasing.ts";
 import { openBid } from "./market.ts";
 import { marketQueries } from "./queries.ts";
-import { marketRefusal } from "./refusals.ts";
 
 export function marketModule(escrow: Escrow, params: MarketParams): Module {
   return {
@@ -60,5 +60,5 @@ function providerOf({ id }: { id: { provider: string } | undefined }): string {
 /** Reasons below are a tenant's, those above the network's. */
 function readProviderReason(reason: number): number {
   if (reason >= 10_000 && reason <= 19_999) return reason;
-  throw marketRefusal("invalidLeaseClosedReason", `value "${reason}" range 10000..19999`);
+  throw marketError("invalidLeaseClosedReason", `value "${reason}" range 10000..19999`);
 }

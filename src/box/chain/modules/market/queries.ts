@@ -3,13 +3,14 @@ import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import * as answers from "../../../../chain/codec/wire-messages.ts";
 import { bidAccount, leasePayment } from "../../../../market/escrow-arithmetic.ts";
 import { writeCoin, writeCoins } from "../../coins.ts";
+import { sdkError } from "../../errors.ts";
 import { filteredList } from "../../filtered-list.ts";
 import { readQueriedId } from "../../market-ids.ts";
-import type { ChainRefusal, Context, QueryHandler } from "../../module.ts";
-import { sdkRefusal } from "../../refusals.ts";
+import type { ChainError, Context, QueryHandler } from "../../module.ts";
 import { escrowAccounts, payments } from "../escrow/records.ts";
 import { writeAccount, writePayment } from "../escrow/wire.ts";
 import type { MarketParams } from "./bidding.ts";
+import { marketError } from "./errors.ts";
 import {
   type Bid,
   bidStates,
@@ -26,7 +27,6 @@ import {
   writeLease,
   writeOrder,
 } from "./records.ts";
-import { marketRefusal } from "./refusals.ts";
 
 export function marketQueries(params: MarketParams): Record<string, QueryHandler> {
   return {
@@ -87,6 +87,6 @@ function answerParams({ bidMinDeposit, bidMinDeposits, ...rest }: MarketParams):
 }
 
 /** Over ABCI the module's own code is lost and its words stay. */
-function unknown(error: Parameters<typeof marketRefusal>[0]): ChainRefusal {
-  return sdkRefusal("keyNotFound", marketRefusal(error).message);
+function unknown(error: Parameters<typeof marketError>[0]): ChainError {
+  return sdkError("keyNotFound", marketError(error).message);
 }

@@ -1,13 +1,13 @@
 /** The module where providers register themselves. */
 import type { Attribute } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
+import { checkedAddress, codespace, sdkError } from "../../errors.ts";
 import { typedEvent } from "../../events.ts";
 import { type Context, type Module, messageEntry } from "../../module.ts";
 import { paginate } from "../../paging.ts";
-import { checkedAddress, codespace, sdkRefusal } from "../../refusals.ts";
 import { findProvider, providers } from "./providers.ts";
 
-const refuse = codespace("provider", {
+const providerError = codespace("provider", {
   invalidUri: [1, "invalid provider: invalid host uri"],
   notAbsoluteUri: [2, "invalid provider: not absolute host uri"],
   notFound: [3, "invalid provider: address not found"],
@@ -15,7 +15,7 @@ const refuse = codespace("provider", {
   internal: [10, "internal error"],
 });
 
-const refuseAttributes = codespace("akash", {
+const rejectAttributes = codespace("akash", {
   duplicateKeys: [1, "attributes cannot have duplicate keys"],
   invalidKey: [2, "attribute key does not match regexp"],
 });
@@ -26,7 +26,7 @@ export const providerModule: Module = {
       signer: ({ owner }) => owner,
       read: wellFormed,
       handle(context, provider) {
-        if (findProvider(context, provider.owner)) throw refuse("exists", `id: ${provider.owner}`);
+        if (findProvider(context, provider.owner)) throw providerError("exists", `id: ${provider.owner}`);
         save(context, provider, "EventProviderCreated");
       },
     }),
@@ -34,7 +34,7 @@ export const providerModule: Module = {
       signer: ({ owner }) => owner,
       read: wellFormed,
       handle(context, provider) {
-        if (!findProvider(context, provider.owner)) throw refuse("notFound", `id: ${provider.owner}`);
+        if (!findProvider(context, provider.owner)) throw providerError("notFound", `id: ${provider.owner}`);
         save(context, provider, "EventProviderUpdated");
       },
     }),
@@ -42,18 +42,18 @@ export const providerModule: Module = {
       signer: ({ owner }) => owner,
       read: ({ owner }) => owner,
       handle(context, owner) {
-        if (!findProvider(context, owner)) throw refuse("notFound");
+        if (!findProvider(context, owner)) throw providerError("notFound");
         // The real chain has never let a provider leave; neither do we.
-        throw refuse("internal", "NOTIMPLEMENTED");
+        throw providerError("internal", "NOTIMPLEMENTED");
       },
     }),
   },
   queries: {
     "/akash.provider.v1beta4.Query/Provider"(context, bytes) {
       const { owner } = akash.QueryProviderRequest.decode(bytes);
-      const address = checkedAddress(owner, () => sdkRefusal("invalidRequest", "invalid address"));
+      const address = checkedAddress(owner, () => sdkError("invalidRequest", "invalid address"));
       const provider = findProvider(context, address);
-      if (!provider) throw sdkRefusal("keyNotFound", refuse("notFound").message);
+      if (!provider) throw sdkError("keyNotFound", providerError("notFound").message);
       return akash.QueryProviderResponse.encode({ provider }).finish();
     },
     "/akash.provider.v1beta4.Query/Providers"(context, bytes) {
@@ -78,15 +78,15 @@ function wellFormed(provider: akash.Provider): akash.Provider {
 function hostIsReachable(uri: string): void {
   const shown = JSON.stringify(uri);
   const parts = /^([a-zA-Z][a-zA-Z0-9+.-]*):(?:\/\/([^/?#]*))?([^?#]*)/.exec(uri);
-  if (!parts) throw refuse("notAbsoluteUri", `validating ${shown} for absolute URI`);
+  if (!parts) throw providerError("notAbsoluteUri", `validating ${shown} for absolute URI`);
   const [, scheme = "", host = "", path] = parts;
-  if (scheme.toLowerCase() !== "https") throw refuse("invalidUri", `scheme in ${shown} should be https`);
-  if (host === "") throw refuse("invalidUri", `validating ${shown} for valid host`);
-  if (path) throw refuse("invalidUri", `path in ${shown} should be empty`);
+  if (scheme.toLowerCase() !== "https") throw providerError("invalidUri", `scheme in ${shown} should be https`);
+  if (host === "") throw providerError("invalidUri", `validating ${shown} for valid host`);
+  if (path) throw providerError("invalidUri", `path in ${shown} should be empty`);
 }
 
 function attributesAreNamed(attributes: readonly Attribute[]): void {
   const keys = attributes.map(({ key }) => key);
-  if (!keys.every((key) => /^[a-zA-Z][\w/.-]{1,126}$/.test(key))) throw refuseAttributes("invalidKey");
-  if (new Set(keys).size < keys.length) throw refuseAttributes("duplicateKeys");
+  if (!keys.every((key) => /^[a-zA-Z][\w/.-]{1,126}$/.test(key))) throw rejectAttributes("invalidKey");
+  if (new Set(keys).size < keys.length) throw rejectAttributes("duplicateKeys");
 }

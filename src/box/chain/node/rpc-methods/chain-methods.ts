@@ -13,7 +13,7 @@ import {
   validatorJson,
 } from "../encoding.ts";
 import { upperHex } from "../merkle.ts";
-import { NodeRefusal } from "../node-refusal.ts";
+import { NodeError } from "../node-error.ts";
 import { checkedQuery } from "../query-language.ts";
 import { ordered, pageOf, searchBlocks } from "../search.ts";
 import { type Methods, method } from "./method.ts";
@@ -79,9 +79,9 @@ export function chainMethods({ store, validator }: Pick<BoxChain, "store" | "val
 }
 
 function headerRange(store: BlockStore, minHeight: bigint, maxHeight: bigint): [bigint, bigint] {
-  if (minHeight < 0n || maxHeight < 0n) throw new NodeRefusal("heights must be non-negative");
+  if (minHeight < 0n || maxHeight < 0n) throw new NodeError("heights must be non-negative");
   const most = maxHeight === 0n || maxHeight > store.height ? store.height : maxHeight;
   const least = largest(minHeight, store.lowest, most - headersListed + 1n, 1n);
-  if (least > most) throw new NodeRefusal(`min height ${least} can't be greater than max height ${most}`);
+  if (least > most) throw new NodeError(`min height ${least} can't be greater than max height ${most}`);
   return [least, most];
 }

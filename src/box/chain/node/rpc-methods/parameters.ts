@@ -1,5 +1,5 @@
 /** Arguments of methods: each kind is read from JSON and from a URI as CometBFT reads it, which is not the same. */
-import { NodeRefusal } from "../node-refusal.ts";
+import { NodeError } from "../node-error.ts";
 
 /** What a method gets for each kind of parameter; what was left out is undefined, or empty where CometBFT has no pointer. */
 interface Kinds {
@@ -26,13 +26,13 @@ const int64Most = 2n ** 63n - 1n;
 export function fromJson<P extends Parameters>(parameters: P, params: unknown): Arguments<P> {
   const names = Object.keys(parameters);
   if (params === undefined || params === null) return read(parameters, () => undefined, fromJsonValue);
-  if (typeof params !== "object") throw new NodeRefusal("unknown type for JSON params. Expected map or array");
+  if (typeof params !== "object") throw new NodeError("unknown type for JSON params. Expected map or array");
   if (!Array.isArray(params)) {
     const named = new Map(Object.entries(params));
     return read(parameters, (name) => named.get(name), fromJsonValue);
   }
   if (params.length !== names.length) {
-    throw new NodeRefusal(`expected ${names.length} parameters ([${names.join(" ")}]), got ${params.length}`);
+    throw new NodeError(`expected ${names.length} parameters ([${names.join(" ")}]), got ${params.length}`);
   }
   return read(parameters, (name) => params[names.indexOf(name)] as unknown, fromJsonValue);
 }
@@ -73,7 +73,7 @@ function fromJsonValue(kind: Kind, value: unknown): Kinds[Kind] {
 function fromUriValue(kind: Kind, value: string): Kinds[Kind] {
   if (/^0x/i.test(value)) {
     if (kind === "int64" || kind === "int" || kind === "flag") {
-      throw new NodeRefusal(`got a hex string arg, but expected '${kind}'`);
+      throw new NodeError(`got a hex string arg, but expected '${kind}'`);
     }
     const bytes = hexBytes(value.slice(2));
     return kind === "text" ? bytes.toString() : bytes;
@@ -87,25 +87,25 @@ function fromUriValue(kind: Kind, value: string): Kinds[Kind] {
 /** 64-bit numbers travel as text: a JSON number would lose digits on the way. */
 function integer(value: unknown): bigint {
   if (typeof value !== "string") {
-    throw new NodeRefusal(`invalid 64-bit integer encoding ${JSON.stringify(JSON.stringify(value))}, expected string`);
+    throw new NodeError(`invalid 64-bit integer encoding ${JSON.stringify(JSON.stringify(value))}, expected string`);
   }
-  if (!/^-?\d+$/.test(value)) throw new NodeRefusal(`invalid 64-bit integer ${JSON.stringify(value)}`);
+  if (!/^-?\d+$/.test(value)) throw new NodeError(`invalid 64-bit integer ${JSON.stringify(value)}`);
   const number = BigInt(value);
   if (number > int64Most || number < -int64Most - 1n) {
-    throw new NodeRefusal(`json: cannot unmarshal number ${value} into Go value of type int64`);
+    throw new NodeError(`json: cannot unmarshal number ${value} into Go value of type int64`);
   }
   return number;
 }
 
 function hexBytes(text: string): Buffer {
-  if (text.length % 2 === 1) throw new NodeRefusal("encoding/hex: odd length hex string");
-  if (!/^[\da-f]*$/i.test(text)) throw new NodeRefusal("encoding/hex: invalid byte");
+  if (text.length % 2 === 1) throw new NodeError("encoding/hex: odd length hex string");
+  if (!/^[\da-f]*$/i.test(text)) throw new NodeError("encoding/hex: invalid byte");
   return Buffer.from(text, "hex");
 }
 
 function base64Bytes(text: string): Buffer {
   if (!/^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/.test(text)) {
-    throw new NodeRefusal("illegal base64 data");
+    throw new NodeError("illegal base64 data");
   }
   return Buffer.from(text, "base64");
 }
@@ -114,10 +114,10 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new NodeRefusal(`invalid character ${JSON.stringify(text.charAt(0))} looking for beginning of value`);
+    throw new NodeError(`invalid character ${JSON.stringify(text.charAt(0))} looking for beginning of value`);
   }
 }
 
-function wrongType(value: unknown, wanted: string): NodeRefusal {
-  return new NodeRefusal(`json: cannot unmarshal ${typeof value} into Go value of type ${wanted}`);
+function wrongType(value: unknown, wanted: string): NodeError {
+  return new NodeError(`json: cannot unmarshal ${typeof value} into Go value of type ${wanted}`);
 }

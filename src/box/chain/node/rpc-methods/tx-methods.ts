@@ -5,7 +5,7 @@ import type { CommitWaits } from "../commit-waits.ts";
 import { base64, txJson, txResultJson } from "../encoding.ts";
 import type { Mempool } from "../mempool.ts";
 import { upperHex } from "../merkle.ts";
-import { NodeRefusal } from "../node-refusal.ts";
+import { NodeError } from "../node-error.ts";
 import { checkedQuery } from "../query-language.ts";
 import { ordered, pageOf, perPageOf, searchTxs } from "../search.ts";
 import { chainSubscribers } from "../subscriptions.ts";
@@ -21,7 +21,7 @@ export function txMethods({ store, mempool }: Pick<BoxChain, "store" | "mempool"
     broadcast_tx_commit: method({ tx: "base64" }, ({ tx }) => broadcastAndWait(mempool, waits, tx)),
     tx: method({ hash: "base64", prove: "flag" }, ({ hash }) => {
       const place = store.tx(upperHex(hash));
-      if (!place) throw new NodeRefusal(`tx (${upperHex(hash)}) not found`);
+      if (!place) throw new NodeError(`tx (${upperHex(hash)}) not found`);
       return txJson(place);
     }),
     tx_search: method(
@@ -47,7 +47,7 @@ function taken(result: TxResult, tx: Uint8Array): unknown {
 async function broadcastAndWait(mempool: Mempool, waits: CommitWaits, tx: Uint8Array): Promise<unknown> {
   const hash = txHash(tx);
   if (waits.size >= chainSubscribers) {
-    throw new NodeRefusal(`max_subscription_clients ${chainSubscribers} reached`);
+    throw new NodeError(`max_subscription_clients ${chainSubscribers} reached`);
   }
   const check = takeForCommit(mempool, tx);
   const place = check.code === 0 ? await waits.wait(hash) : undefined;
@@ -64,7 +64,7 @@ function takeForCommit(mempool: Mempool, tx: Uint8Array): TxResult {
   try {
     return mempool.take(tx);
   } catch (thrown) {
-    if (thrown instanceof NodeRefusal) throw new NodeRefusal(`error on broadcastTxCommit: ${thrown.message}`);
+    if (thrown instanceof NodeError) throw new NodeError(`error on broadcastTxCommit: ${thrown.message}`);
     throw thrown;
   }
 }

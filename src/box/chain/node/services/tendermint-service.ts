@@ -3,11 +3,11 @@
 import * as cosmos from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import bech32 from "bech32";
 import { bytes, messageOf, required } from "../../../../runtime/protobuf.ts";
-import { invalidArgument } from "../../refusals.ts";
+import { invalidArgument } from "../../errors.ts";
 import { blockBytes, blockIdCodec, headerBytes, noBlockId } from "../block-bytes.ts";
 import type { Block, BlockStore } from "../block-store.ts";
 import { fromHex } from "../merkle.ts";
-import { NodeRefusal } from "../node-refusal.ts";
+import { NodeError } from "../node-error.ts";
 import type { NodeService } from "../query-router.ts";
 import { type NodeIdentity, protocolVersion } from "../rpc-methods/node-methods.ts";
 
@@ -38,7 +38,7 @@ function found(store: BlockStore, height: bigint | undefined): Block {
   try {
     return store.need(height);
   } catch (thrown) {
-    if (thrown instanceof NodeRefusal) throw invalidArgument(thrown.message);
+    if (thrown instanceof NodeError) throw invalidArgument(thrown.message);
     throw thrown;
   }
 }

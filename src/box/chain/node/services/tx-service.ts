@@ -3,13 +3,13 @@ import * as cosmos from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { bytes, int64, messageOf, repeated, required } from "../../../../runtime/protobuf.ts";
 import { noTxResult, type TxResult } from "../../abci.ts";
 import { timeJson } from "../../context.ts";
-import type { ChainRefusal } from "../../module.ts";
-import { invalidArgument, notFound, sdkRefusal } from "../../refusals.ts";
+import { invalidArgument, notFound, sdkError } from "../../errors.ts";
+import type { ChainError } from "../../module.ts";
 import type { BlockStore, TxPlace } from "../block-store.ts";
 import { txHash } from "../blocks.ts";
 import type { Mempool } from "../mempool.ts";
 import { upperHex } from "../merkle.ts";
-import { NodeRefusal } from "../node-refusal.ts";
+import { NodeError } from "../node-error.ts";
 import { parseQuery } from "../query-language.ts";
 import type { NodeService } from "../query-router.ts";
 import { ordered, pageOf, searchTxs } from "../search.ts";
@@ -40,7 +40,7 @@ function getTx(store: BlockStore, { hash }: cosmos.GetTxRequest): Uint8Array {
 
 function getTxsEvent(store: BlockStore, request: cosmos.GetTxsEventRequest): Uint8Array {
   const query = request.query || request.events.join(" AND ");
-  if (query === "") throw refusedSearch("query cannot be empty");
+  if (query === "") throw searchError("query cannot be empty");
   try {
     const order = request.orderBy === cosmos.OrderBy.ORDER_BY_DESC ? "desc" : "asc";
     const all = ordered(searchTxs(store, parseQuery(query)), order, "asc");
@@ -48,7 +48,7 @@ function getTxsEvent(store: BlockStore, request: cosmos.GetTxsEventRequest): Uin
     const [txs, responses] = [places.map(txBytes), places.map(foundTx)];
     return searchedCodec.encode({ txs, responses, total: BigInt(all.length) });
   } catch (thrown) {
-    if (thrown instanceof NodeRefusal) throw refusedSearch(`failed to search for txs: ${thrown.message}`);
+    if (thrown instanceof NodeError) throw searchError(`failed to search for txs: ${thrown.message}`);
     throw thrown;
   }
 }
@@ -56,15 +56,15 @@ function getTxsEvent(store: BlockStore, request: cosmos.GetTxsEventRequest): Uin
 /** What the SDK lists when no limit is named. */
 const usualLimit = 100;
 
-function refusedSearch(reason: string): ChainRefusal {
-  return sdkRefusal("unknownRequest", `rpc error: code = Internal desc = ${reason}`);
+function searchError(reason: string): ChainError {
+  return sdkError("unknownRequest", `rpc error: code = Internal desc = ${reason}`);
 }
 
 function broadcastTx(mempool: Mempool, { txBytes: tx, mode }: cosmos.BroadcastTxRequest): Uint8Array {
   if (tx.length === 0) throw invalidArgument("invalid empty tx");
   const sync = mode === cosmos.BroadcastMode.BROADCAST_MODE_SYNC;
   if (!sync && mode !== cosmos.BroadcastMode.BROADCAST_MODE_ASYNC) {
-    throw sdkRefusal("unknownRequest", "unsupported return type unspecified; supported types: sync, async");
+    throw sdkError("unknownRequest", "unsupported return type unspecified; supported types: sync, async");
   }
   const { code, codespace, data, log } = taken(mempool, tx);
   const answer = sync ? { code, codespace, data: upperHex(data), rawLog: log } : {};
@@ -78,14 +78,14 @@ function taken(mempool: Mempool, tx: Uint8Array): TxResult {
   try {
     return mempool.take(tx);
   } catch (thrown) {
-    if (!(thrown instanceof NodeRefusal)) throw thrown;
-    const known = refusalCodes.find(([words]) => thrown.message.includes(words));
-    if (!known) throw sdkRefusal("unknownRequest", thrown.message);
+    if (!(thrown instanceof NodeError)) throw thrown;
+    const known = errorCodes.find(([words]) => thrown.message.includes(words));
+    if (!known) throw sdkError("unknownRequest", thrown.message);
     return { ...noTxResult, codespace: "sdk", code: known[1] };
   }
 }
 
-const refusalCodes: [words: string, code: number][] = [
+const errorCodes: [words: string, code: number][] = [
   ["already exists in cache", 19],
   ["mempool is full", 20],
   ["Tx too large", 21],

@@ -1,7 +1,7 @@
 /** What the market rejects. */
-import { codespace } from "../../refusals.ts";
+import { codespace } from "../../errors.ts";
 
-export const marketRefusal = codespace("market", {
+export const marketError = codespace("market", {
   attributeMismatch: [5, "attribute mismatch"],
   unknownBid: [6, "unknown bid"],
   unknownLease: [7, "unknown lease"],
@@ -32,7 +32,7 @@ export const marketRefusal = codespace("market", {
   reclamationWindowTooShort: [41, "reclamation window shorter than order minimum"],
 });
 
-export function must<T>(found: T | undefined, refusal: Parameters<typeof marketRefusal>[0]): T {
-  if (found === undefined) throw marketRefusal(refusal);
+export function must<T>(found: T | undefined, error: Parameters<typeof marketError>[0]): T {
+  if (found === undefined) throw marketError(error);
   return found;
 }

@@ -1,7 +1,7 @@
 /** What the deployment module rejects. */
-import { codespace } from "../../refusals.ts";
+import { codespace } from "../../errors.ts";
 
-export const deploymentRefusal = codespace("deployment", {
+export const deploymentError = codespace("deployment", {
   deploymentExists: [3, "Deployment exists"],
   deploymentNotFound: [4, "Deployment not found"],
   deploymentClosed: [5, "Deployment closed"],

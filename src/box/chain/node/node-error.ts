@@ -1,4 +1,4 @@
 /** What the node itself rejects, before or beside the application; the message is worded as CometBFT words it. */
-export class NodeRefusal extends Error {
-  override readonly name = "NodeRefusal";
+export class NodeError extends Error {
+  override readonly name = "NodeError";
 }

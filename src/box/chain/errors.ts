@@ -1,20 +1,20 @@
 /** Rejections by the codes and words that clients match on: how a module names its own, and those of the SDK itself. */
 import { type Address, findAddress, parseAddress } from "../../market/address.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { ChainRefusal } from "./module.ts";
+import { ChainError } from "./module.ts";
 
 /** The chain writes what went wrong in front of what kind of error it is. */
 export function codespace<Name extends string>(
   name: string,
   errors: Readonly<Record<Name, readonly [code: number, text: string]>>,
-): (error: Name, detail?: string) => ChainRefusal {
+): (error: Name, detail?: string) => ChainError {
   return (error, detail) => {
     const [code, text] = errors[error];
-    return new ChainRefusal(name, code, detail === undefined ? text : `${detail}: ${text}`);
+    return new ChainError(name, code, detail === undefined ? text : `${detail}: ${text}`);
   };
 }
 
-export const sdkRefusal = codespace("sdk", {
+export const sdkError = codespace("sdk", {
   txDecode: [2, "tx parse error"],
   invalidSequence: [3, "invalid sequence"],
   unauthorized: [4, "unauthorized"],
@@ -42,40 +42,40 @@ export const sdkRefusal = codespace("sdk", {
 });
 
 /** An error that the chain gives no code of its own, or whose code is lost because of how it was wrapped. */
-export function uncoded(text: string): ChainRefusal {
-  return new ChainRefusal("undefined", 1, text);
+export function uncoded(text: string): ChainError {
+  return new ChainError("undefined", 1, text);
 }
 
 /**
  * Where the chain's own program runs into a wall: the transaction fails, the node goes on. The chain does not know which
  * message it was, but prints the stack; ours is the same on every machine, for results are part of the app's hash.
  */
-export class Panic extends ChainRefusal {
+export class Panic extends ChainError {
   constructor(text: string) {
     super("undefined", 111222, `recovered: ${text}\nstack:\ngoroutine 1 [running]:\n: panic`);
   }
 }
 
 /** How a query that found nothing answers over ABCI: the gRPC status is kept in the words. */
-export function notFound(text: string): ChainRefusal {
-  return sdkRefusal("keyNotFound", `rpc error: code = NotFound desc = ${text}`);
+export function notFound(text: string): ChainError {
+  return sdkError("keyNotFound", `rpc error: code = NotFound desc = ${text}`);
 }
 
-export function invalidArgument(text: string): ChainRefusal {
-  return sdkRefusal("invalidRequest", `rpc error: code = InvalidArgument desc = ${text}`);
+export function invalidArgument(text: string): ChainError {
+  return sdkError("invalidRequest", `rpc error: code = InvalidArgument desc = ${text}`);
 }
 
 /** The address that a query asks about. */
-export function askedAddress(text: string): Address {
+export function queriedAddress(text: string): Address {
   return checkedAddress(text, (reason) => invalidArgument(`invalid address: ${reason}`));
 }
 
 /** An address that someone wrote into a message or a query, or the rejection that fits the place. */
-export function checkedAddress(text: string, refuse: (reason: string) => ChainRefusal): Address {
+export function checkedAddress(text: string, toError: (reason: string) => ChainError): Address {
   try {
     return parseAddress(text);
   } catch (error) {
-    if (ProviderError.is(error, "AKP_VALUE_MALFORMED")) throw refuse(error.message);
+    if (ProviderError.is(error, "AKP_VALUE_MALFORMED")) throw toError(error.message);
     throw error;
   }
 }

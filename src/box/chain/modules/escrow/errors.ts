@@ -1,7 +1,7 @@
 /** What escrow rejects. */
-import { codespace } from "../../refusals.ts";
+import { codespace } from "../../errors.ts";
 
-export const escrowRefusal = codespace("escrow", {
+export const escrowError = codespace("escrow", {
   accountExists: [1, "account exists"],
   accountClosed: [2, "account closed"],
   accountNotFound: [3, "account not found"],
@@ -18,6 +18,6 @@ export const escrowRefusal = codespace("escrow", {
 });
 
 /** Deposits are a type that all of Akash shares; their faults stand in a codespace of their own. */
-export const depositRefusal = codespace("akash", {
+export const depositError = codespace("akash", {
   invalidDepositSource: [4, "invalid deposit source"],
 });
