@@ -10,7 +10,7 @@ import { createSimulatedCluster, type SimulatedCluster } from "./cluster/simulat
 import { demoLog } from "./demo-logs.ts";
 import { isMisspelt } from "./wishes.ts";
 
-/** Of the discovery pods; nobody pulls it. */
+/** Image of the discovery pods; it is never pulled. */
 const image = "akash-provider:demo";
 /** Where operators and their discovery pods live, and where the custom resources of leases do. */
 export const demoNamespaces = { services: "akash-services", manifests: "lease" } as const;

@@ -1,4 +1,4 @@
-/** What containers of the demo print and answer: a server tells of requests, and what has GPUs of its training. */
+/** What containers of the demo print and answer: servers log requests, GPU containers log training. */
 import type { Behaviour } from "./cluster/components/kubelet/behaviour.ts";
 import type { Container } from "./cluster/components/shapes/pod.ts";
 
@@ -11,12 +11,12 @@ type Spoken = Pick<Behaviour, "logs" | "logEveryMs" | "http">;
 
 export function demoLog({ name, image, ports = [], resources }: Container, pod: string): Spoken {
   const first = [`${name}: starting ${image}`, `${name}: listening on port ${ports[0]?.containerPort ?? 80}`];
-  const hasCards = Object.keys(resources?.limits ?? {}).some((resource) => resource.endsWith("/gpu"));
-  const further = hasCards ? trained : served;
+  const hasGpus = Object.keys(resources?.limits ?? {}).some((resource) => resource.endsWith("/gpu"));
+  const further = hasGpus ? trained : served;
   return {
     logEveryMs: everyMs,
     logs: (line) => first[line] ?? further(line - first.length),
-    http: ({ path }) => ({ body: `${image} in pod ${pod} was asked for ${path}\n` }),
+    http: ({ path }) => ({ body: `${image} in pod ${pod} received ${path}\n` }),
   };
 }
 

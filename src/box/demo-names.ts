@@ -28,7 +28,7 @@ interface NamesDeps extends Pick<Parameters<typeof createMetalLb>[0], "clock" | 
   readonly metrics: Metrics;
 }
 
-/** They are for documentation: nobody is there. Few, so that a person may see them run out. */
+/** Addresses reserved for documentation. Few, so that a person may see them run out. */
 const addresses = "203.0.113.10-203.0.113.13";
 const ingressClass = "akash-ingress-class";
 

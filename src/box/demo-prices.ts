@@ -1,4 +1,4 @@
-/** What the provider of the demo asks for: dollars a month, by the network's usual figures, for orders in uact. */
+/** Prices of the demo's provider: dollars a month, by the network's usual figures, for orders in uact. */
 import type { PriceSettings } from "../bidengine/pricing/pricing.ts";
 import type { PerDenom } from "../market/coin.ts";
 import { parseDecimal } from "../market/decimal.ts";

@@ -59,14 +59,14 @@ export interface DemoStatus extends ProviderStatus {
 const loopback = { host: "127.0.0.1", port: 0 };
 /** Quick enough to watch, slow enough to follow. */
 const blockMs = 500;
-/** Four minutes of blocks: nobody asks for older ones, and the demo may run all day. */
+/** Four minutes of blocks: older ones are not queried, and the demo may run all day. */
 const keepBlocks = 500;
 const tenantCount = 4;
 /** Those who send theirs do so at once; a person sees what becomes of one who does not. */
 const manifestTimeoutMs = 5_000;
 /** What is reached over HTTP has a name of its own here. */
 const hosts = { blockedHosts: [], ingressDomain: undefined, staticHostDomain: "box.example.com" };
-const purse = parseCoins("1000000000000uact,1000000000000uakt");
+const initialCoins = parseCoins("1000000000000uact,1000000000000uakt");
 /** Ours: fees for a day, and small enough to see each deposit leave it and are refunded. */
 const wallet = parseCoins("1000000000uact,1000000000uakt");
 const settings = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
@@ -89,7 +89,7 @@ const attributes = attributesOf({
   region: "box",
   "capabilities/storage/1/class": "beta3",
   "capabilities/storage/1/persistent": "true",
-  ...cards("h100", "rtx4090"),
+  ...gpuAttributes("h100", "rtx4090"),
 });
 
 export function createDemo({ dataDir, version, stories, clock, random, log }: DemoOptions): Demo {
@@ -102,7 +102,7 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
     accounts: [
       { address: signer.address, coins: wallet },
       ...[createSigner(visitorKey), ...rivals.map((rival) => rival.signer), ...tenantSigners].map(({ address }) => ({
-        ...{ address, coins: purse },
+        ...{ address, coins: initialCoins },
       })),
     ],
     clock,
@@ -112,7 +112,7 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
   });
   const cluster = createDemoCluster({ clock, random, log: log.with({ module: "cluster" }) });
   const kube = createKubeService(() => cluster.connect("akash-provider"));
-  const pictures = Promise.withResolvers<SnapshotSource>();
+  const snapshots = Promise.withResolvers<SnapshotSource>();
   const said = new Map<string, OrderLine>();
   let names: ReturnType<typeof createNames> | undefined;
   let inventory: Service<InventoryView> | undefined;
@@ -134,7 +134,7 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
       manifest: { timeoutMs: manifestTimeoutMs, requireHost: false },
       ipOperator: (deps) => namesOf(deps).ipOperator(),
       hostnameFeed: (deps) => namesOf(deps).hostnameFeed(),
-      inventory: (deps) => createMemoryFeed({ ...deps, source: pictures.promise }),
+      inventory: (deps) => createMemoryFeed({ ...deps, source: snapshots.promise }),
       bidengine: {
         attributes,
         bidDeposit: parseCoin("500000uact"),
@@ -158,7 +158,7 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
         kube: Promise.resolve(cluster.connect("akash-operator-inventory")),
       });
       inventory = operator;
-      pictures.resolve(operator.opened);
+      snapshots.resolve(operator.opened);
       const observed = createWorkloadsService({ kube: kube.opened });
       workloads = observed;
       tenants = createTenantsService({ signers: tenantSigners, wishes: readWishes(), settings, stories }, services);
@@ -190,10 +190,10 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
     ...provider,
     status() {
       const status = provider.status();
-      const told = tenants?.status?.();
+      const tenantsStatus = tenants?.status?.();
       keepNewest(said, status.bidengine?.recent ?? []);
-      const market = told && {
-        tenants: told,
+      const market = tenantsStatus && {
+        tenants: tenantsStatus,
         answerTo: (order: string) => said.get(order),
         provider: signer.address,
         workloads: workloads?.status?.(),
@@ -208,7 +208,7 @@ export function createDemo({ dataDir, version, stories, clock, random, log }: De
   };
 }
 
-/** The bid engine tells of fewer orders than a large terminal shows. */
+/** The bid engine's status has fewer orders than a large terminal shows. */
 function keepNewest(said: Map<string, OrderLine>, recent: readonly OrderLine[]): void {
   for (const line of recent.toReversed()) said.set(line.orderId, line);
   for (const [orderId] of [...said].slice(0, -2 * demoStories)) said.delete(orderId);
@@ -216,15 +216,15 @@ function keepNewest(said: Map<string, OrderLine>, recent: readonly OrderLine[]):
 
 /** One has machines without GPUs, the other has GPUs and nothing else. */
 function createRivals(random: Random): Rival[] {
-  const hasCards = ({ units }: GroupSpec) => units.some(({ gpu }) => gpu.count > 0n);
+  const hasGpus = ({ units }: GroupSpec) => units.some(({ gpu }) => gpu.count > 0n);
   const trades = [
-    { attributes: attributesOf({ region: "box" }), sells: (group: GroupSpec) => !hasCards(group) },
-    { attributes: attributesOf({ region: "box", ...cards("a100", "h100") }), sells: hasCards },
+    { attributes: attributesOf({ region: "box" }), sells: (group: GroupSpec) => !hasGpus(group) },
+    { attributes: attributesOf({ region: "box", ...gpuAttributes("a100", "h100") }), sells: hasGpus },
   ];
   return trades.map((trade) => ({ signer: createSigner(random.bytes(32)), ...trade }));
 }
 
-function cards(...models: readonly string[]): Record<string, string> {
+function gpuAttributes(...models: readonly string[]): Record<string, string> {
   return Object.fromEntries(models.map((model) => [`capabilities/gpu/vendor/nvidia/model/${model}`, "true"]));
 }
 

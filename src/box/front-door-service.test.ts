@@ -23,7 +23,7 @@ async function openDoor(t: TestContext, clock: Clock = realClock) {
   const deps = { clock, random: createSeededRandom(1), log: silentLog };
   const node = { name: "one", cpuMilli: 4_000n, memoryBytes: 2n ** 33n, ephemeralBytes: 2n ** 36n };
   const behaviour: Behaviours = (_, { pod }) => ({
-    http: ({ path }) => ({ body: `${pod.metadata.namespace}: you asked for ${path}\n` }),
+    http: ({ path }) => ({ body: `${pod.metadata.namespace}: received ${path}\n` }),
     ...{ pullMs: 0, startMs: 0 },
   });
   const cluster = createSimulatedCluster({ nodes: [node], behaviour }, deps);
@@ -42,10 +42,10 @@ async function openDoor(t: TestContext, clock: Clock = realClock) {
   await eventually("the address", () => door.url());
   const ask = (host: string, method = "GET", path = "/hello?x=1") =>
     new Promise<[number | undefined, string]>((resolve, reject) => {
-      const asking = request(door.url(), { method, path, headers: { host } }, async (answer) => {
+      const call = request(door.url(), { method, path, headers: { host } }, async (answer) => {
         resolve([answer.statusCode, Buffer.concat(await answer.toArray()).toString()]);
       });
-      asking.on("error", reject).end();
+      call.on("error", reject).end();
     });
   const { server } = cluster;
   const labels = { app: "web" };
@@ -71,7 +71,7 @@ test("a host name is answered by a container behind its Ingress, which says that
   server.create(kinds.ingress, ingress("a.example.com", "a.example.com"), "test");
   server.create(kinds.ingress, ingress("*.example.com", "wide", "nobody"), "test");
   await eventually("an answer", async () => (await ask("A.example.com:8080"))[0] === 200);
-  assert.deepEqual(await ask("a.example.com"), [200, "default: you asked for /hello?x=1\n"]);
+  assert.deepEqual(await ask("a.example.com"), [200, "default: received /hello?x=1\n"]);
   assert.equal((await ask("b.example.com"))[0], 503);
   assert.deepEqual(await ask("example.org"), [404, 'nothing here is named "example.org"\n']);
   assert.equal((await ask("a.example.com", "POST"))[0], 405);
@@ -110,6 +110,6 @@ test("a path that looks like the name of another server is a path all the same",
   server.create(kinds.ingress, ingress("a.example.com", "a.example.com"), "test");
   await eventually("an answer", async () => (await ask("a.example.com"))[0] === 200);
   for (const path of ["//evil/x?y=1", "///evil/x?y=1", "/\\evil/x?y=1"])
-    assert.deepEqual(await ask("a.example.com", "GET", path), [200, "default: you asked for /evil/x?y=1\n"], path);
+    assert.deepEqual(await ask("a.example.com", "GET", path), [200, "default: received /evil/x?y=1\n"], path);
   assert.equal((await ask("a.example.com", "GET", "//["))[0], 200);
 });

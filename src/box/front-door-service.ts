@@ -30,7 +30,7 @@ interface Route {
   readonly port: number;
   readonly createdAt: string;
   /** It says where it is reached. */
-  readonly isTold: boolean;
+  readonly isPublished: boolean;
 }
 
 type Routes = WatchCache<Route | undefined, "host">;
@@ -47,7 +47,7 @@ export function createFrontDoorService(options: FrontDoorOptions, deps: FrontDoo
         project: (object) => routeOf(object, options.ingressClass),
         indexes: { host: (route) => route?.host },
         handle: ({ type, value: route }) =>
-          route && !route.isTold && type !== "deleted" ? tell(kube, route) : undefined,
+          route && !route.isPublished && type !== "deleted" ? publishStatus(kube, route) : undefined,
       });
       scope.onStop(() => opened.close());
       routes = opened;
@@ -61,8 +61,8 @@ export function createFrontDoorService(options: FrontDoorOptions, deps: FrontDoo
   };
 }
 
-/** As controllers do, so that whoever looks at an Ingress sees that somebody serves it. */
-async function tell(kube: Kube, { at }: Route): Promise<void> {
+/** Sets the load balancer status as ingress controllers do. */
+async function publishStatus(kube: Kube, { at }: Route): Promise<void> {
   const status = { loadBalancer: { ingress: [{ ip: "127.0.0.1" }] } };
   try {
     await kube.apply(kinds.ingress, { metadata: at, status }, { subresource: "status", force: true });
@@ -84,10 +84,10 @@ async function answer(kube: Kube, routes: Routes, request: IncomingMessage, resp
   const reach = ({ at, service: name, port }: Route) =>
     kube.proxy({ kind: "service", namespace: at.namespace, name, port }, { path: pathOf(request.url ?? "/") });
   try {
-    let told = await reach(first);
+    let reply = await reach(first);
     // While a name goes from one lease to another both have a route, and behind one of them nothing may run yet.
-    for (const other of others) if (told.status === nothingBehind) told = await reach(other);
-    say(told.status, told.body);
+    for (const other of others) if (reply.status === nothingBehind) reply = await reach(other);
+    say(reply.status, reply.body);
   } catch (thrown) {
     say(503, `${ProviderError.from(thrown).message}\n`);
   }
@@ -126,6 +126,6 @@ function routeOf({ metadata, spec, status }: KubeObject, ingressClass: string): 
     service: name,
     port: Number(fieldsOf(service["port"])["number"] ?? 80),
     createdAt: metadata.creationTimestamp ?? "",
-    isTold: recordsOf(fieldsOf(fieldsOf(status)["loadBalancer"])["ingress"]).length > 0,
+    isPublished: recordsOf(fieldsOf(fieldsOf(status)["loadBalancer"])["ingress"]).length > 0,
   };
 }

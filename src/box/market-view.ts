@@ -19,7 +19,7 @@ export interface MarketView {
 }
 
 /** "100Gi beta3 4 cpu 16Gi" */
-const askedColumns = 22;
+const resourcesColumns = 22;
 /** "out of funds" */
 const outcomeColumns = 12;
 /** "10/10" */
@@ -29,29 +29,29 @@ const manifestColumns = 8;
 
 /** The newest first: they are what moves. */
 export function marketLines({ tenants, answerTo, provider }: MarketView, rows: number, palette: Palette): string[] {
-  const head = `ORDER ${"asks for".padEnd(askedColumns)} ${"outcome".padEnd(outcomeColumns)} answer`;
+  const head = `ORDER ${"resources".padEnd(resourcesColumns)} ${"outcome".padEnd(outcomeColumns)} answer`;
   const newest = tenants.stories.slice(-rows).reverse();
   return [
     palette.faint(endsText(tenants.ended)),
     palette.heading(head),
     ...newest.map((story) => {
-      const asked = fit(story.asked, askedColumns);
+      const resources = fit(story.resources, resourcesColumns);
       const outcome = outcomeOf(story, provider).padEnd(outcomeColumns);
-      return `${numberOf(story)} ${asked} ${outcome} ${answerText(answerTo(story.order), palette)}`;
+      return `${numberOf(story)} ${resources} ${outcome} ${answerText(answerTo(story.order), palette)}`;
     }),
   ];
 }
 
-/** The leases that run: pods that are ready of those asked for, and where they are reached. */
+/** Active leases: ready and desired pods, and host names. */
 export function leaseLines({ tenants, workloads }: MarketView, palette: Palette): string[] {
   const rows = tenants.stories.flatMap((story) => {
     const workload = story.namespace === undefined ? undefined : workloads?.of(story.namespace);
     if (!workload) return [];
-    const pods = `${workload.ready}/${workload.asked}`.padEnd(podsColumns);
+    const pods = `${workload.ready}/${workload.desired}`.padEnd(podsColumns);
     const manifest = fit(story.manifest ?? "awaited", manifestColumns);
-    const isUp = workload.ready === workload.asked;
+    const isUp = workload.ready === workload.desired;
     const last =
-      isUp || story.trouble === undefined ? palette.faint(workload.hosts.join(", ")) : palette.bad(story.trouble);
+      isUp || story.error === undefined ? palette.faint(workload.hosts.join(", ")) : palette.bad(story.error);
     return [`${numberOf(story)} ${pods} ${manifest} ${last}`];
   });
   if (rows.length === 0) return [];
@@ -61,11 +61,11 @@ export function leaseLines({ tenants, workloads }: MarketView, palette: Palette)
 
 /** One line about a story that has ended, for where nothing is drawn. */
 export function storyLine(story: StoryStatus, answer: SaidToOrder | undefined): string {
-  const { order, wish, asked, bids, lease, manifest, trouble, end } = story;
+  const { order, wish, resources, bids, lease, manifest, error, end } = story;
   const paid = lease ? `leased for ${showDecCoin(lease.price)} a block` : "closed";
   const sent = manifest === undefined ? "" : `, manifest ${manifest}`;
-  const unwell = trouble === undefined ? "" : ` after ${trouble}`;
-  return `${order} ${wish} (${asked}): ${answerWords(answer)}; ${bids} bids, ${paid}${sent}${unwell}: ${end}`;
+  const after = error === undefined ? "" : ` after ${error}`;
+  return `${order} ${wish} (${resources}): ${answerWords(answer)}; ${bids} bids, ${paid}${sent}${after}: ${end}`;
 }
 
 /** A lease of ours that has ended is closed; the heading counts it as won. */
@@ -77,7 +77,7 @@ function outcomeOf({ end, lease }: StoryStatus, provider: string): string {
 
 function answerText(answer: SaidToOrder | undefined, palette: Palette): string {
   if (!answer?.verdict) return palette.faint(answerWords(answer));
-  // The name of the check that failed is for whoever asks why; a small terminal needs the room for the reason.
+  // The name of the check that failed is left out: a small terminal needs the room for the reason.
   const words = answerWords({ ...answer, reason: answer.reason?.replace(/^\w+: (unit 1: )?/, "") });
   return palette[answer.verdict === "bid" ? "good" : "bad"](words);
 }

@@ -24,8 +24,8 @@ export function moneyLines(balance: BalanceStatus, nowMs: number, palette: Palet
   });
   const heading = ["MONEY".padEnd(nameColumns), ...columns.map((column) => column.padStart(amountColumns))].join("");
   const low = wallet.flatMap((line) => (line.low === undefined ? [] : [palette.bad(`  wallet is low: ${line.low}`)]));
-  const trouble = balance.trouble === undefined ? [] : [palette.bad(`  ${balance.trouble}`)];
-  return [palette.heading(heading), ...rows, palette.faint(`  ${escrowText(balance, nowMs)}`), ...low, ...trouble, ""];
+  const error = balance.trouble === undefined ? [] : [palette.bad(`  ${balance.trouble}`)];
+  return [palette.heading(heading), ...rows, palette.faint(`  ${escrowText(balance, nowMs)}`), ...low, ...error, ""];
 }
 
 /** Fractions go first where an amount is too long for its column. */

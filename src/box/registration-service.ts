@@ -9,7 +9,7 @@ import type { Service } from "../runtime/lifecycle.ts";
 interface Registration {
   readonly owner: Address;
   readonly attributes: readonly Attribute[];
-  /** Where tenants find it; asked once the gateway listens. */
+  /** Where tenants find it; read once the gateway listens. */
   readonly hostUri: () => string;
 }
 

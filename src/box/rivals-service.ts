@@ -41,7 +41,7 @@ interface RivalsDeps {
 }
 
 const deposit = { amount: { denom: "uact", amount: "500000" }, sources: [1] };
-/** Per cent of the most that an order pays: sometimes cheaper than anybody can, sometimes too greedy. */
+/** Per cent of the most that an order pays: sometimes below any real cost, sometimes too greedy. */
 const cheapest = 20;
 const dearest = 100;
 
@@ -69,7 +69,7 @@ export function createRivalsService({ rivals, settings }: RivalsOptions, deps: R
       const error = ProviderError.from(thrown);
       // What the chain has against it, for instance an attribute that it does not publish, is what it bids to find out.
       if (error.code !== "AKP_TX_FAILED") throw error;
-      log.debug("rival's bid refused", { order: formatOrderId(order.id), error });
+      log.debug("rival's bid rejected", { order: formatOrderId(order.id), error });
     }
   }
 

@@ -18,25 +18,25 @@ import type { Desk, LeaseAnswer, LeaseDesk } from "./tenant-desk.ts";
 import type { Wish } from "./wishes.ts";
 
 /**
- * How a story ended for the provider of the demo: it ran what it had won; it was outbid, did not bid, or nobody did; it
- * rejected the manifest, or none came in time; it ran what it had won until nobody paid for it any more.
+ * How a story ended for the provider of the demo: it ran what it had won; it was outbid, did not bid, or there were no bids; it
+ * rejected the manifest, or none came in time; it ran what it had won until the escrow ran out.
  */
-export const storyEnds = ["won", "lost", "elsewhere", "no bids", "refused", "no manifest", "out of funds"] as const;
+export const storyEnds = ["won", "lost", "elsewhere", "no bids", "rejected", "no manifest", "out of funds"] as const;
 export type StoryEnd = (typeof storyEnds)[number];
 
 export interface StoryStatus {
   readonly order: string;
   readonly wish: string;
-  readonly asked: string;
+  readonly resources: string;
   readonly bids: number;
   /** Who has the lease, and for how much a block. */
   readonly lease: { readonly provider: string; readonly price: DecCoin } | undefined;
   /** Where it runs, once it is ours. */
   readonly namespace: string | undefined;
-  /** What the provider said to its manifest: that it took it, and why not. */
+  /** The provider's answer to the manifest: accepted, updated, or the reason of the rejection. */
   readonly manifest: string | undefined;
-  /** What kept it from running, in the provider's words. */
-  readonly trouble: string | undefined;
+  /** The image error that the provider reported. */
+  readonly error: string | undefined;
   readonly end: StoryEnd | undefined;
 }
 
@@ -44,7 +44,7 @@ export type Story = { -readonly [Key in keyof StoryStatus]: StoryStatus[Key] };
 
 export interface StoryDeps {
   readonly chain: Pick<Chain, "provider" | "mirror" | "queries">;
-  /** All that its tenant knows of a provider comes from there. */
+  /** The tenant's only access to a provider. */
   readonly desk: Desk;
   readonly sending: SendDeps;
   readonly clock: Clock;
@@ -58,13 +58,13 @@ export const deposits: Record<Wish["funds"], Coin> = {
 };
 /** A provider needs one block to hear of an order and one for its bid; the others are for a machine that is busy. */
 const blocksForBids = 4n;
-/** Long enough for a person to see it. */
+/** Long enough for a viewer to see it. */
 const leasedBlocks = 8n;
 const lookMs = 200;
 /** More than a pod takes to come up and a namespace to go, on a machine that is busy. */
-const patienceMs = 60_000;
+const waitLimitMs = 60_000;
 
-export async function tellStory(story: Story, order: OrderId, wish: Wish, deps: StoryDeps): Promise<StoryEnd> {
+export async function playStory(story: Story, order: OrderId, wish: Wish, deps: StoryDeps): Promise<StoryEnd> {
   const { chain, sending, signal } = deps;
   const { mirror, queries, provider } = chain;
   const hash = manifestHash(wish.manifest);
@@ -114,10 +114,10 @@ async function use(story: Story, lease: BidId, wish: Wish, desk: LeaseDesk, deps
     return "no manifest";
   }
   const sent = wish.sends === "lie" ? withOtherImage(wish.manifest) : wish.manifest;
-  const refusal = await refusalOf(desk.sendManifest(sent));
-  story.manifest = refusal === undefined ? "taken" : `refused: ${refusal}`;
-  if (refusal !== undefined) return "refused";
-  if (wish.misspelt) await until("it is told what is wrong", deps, async () => isTroubled(story, await desk.status()));
+  const rejection = await rejectionOf(desk.sendManifest(sent));
+  story.manifest = rejection === undefined ? "accepted" : `rejected: ${rejection}`;
+  if (rejection !== undefined) return "rejected";
+  if (wish.misspelt) await until("its image error is reported", deps, async () => hasError(story, await desk.status()));
   // On a machine that is busy the least deposit may be spent before they are.
   else {
     const isEnough = async () => isUp(await desk.status()) || (wish.funds === "least" && isOver());
@@ -133,14 +133,14 @@ async function use(story: Story, lease: BidId, wish: Wish, desk: LeaseDesk, deps
     await until("its new replicas are ready", deps, async () => isUp(await desk.status(), before));
   }
   if (wish.funds !== "least") return "won";
-  // It is paid for no longer, and ends by what its provider does about that.
+  // Without money the provider has to end the lease.
   await until("its lease is closed for want of money", deps, isOver);
   const { value } = await chain.queries.lease(lease, { atOrAbove: chain.mirror.height, signal: deps.signal });
   if (value?.state !== "insufficient_funds") throw new Error(`a lease without money ended as ${value?.state}`);
   return "out of funds";
 }
 
-/** Whether all that was asked for runs; `before` an update, what ran then is ready too, and does not count. */
+/** Whether all replicas are ready, of newer generations than those `before` the update. */
 function isUp(answer: LeaseAnswer, before?: LeaseAnswer): boolean {
   if (typeof answer === "string") return false;
   const services = Object.entries(answer.services);
@@ -154,15 +154,15 @@ function isUp(answer: LeaseAnswer, before?: LeaseAnswer): boolean {
   );
 }
 
-/** Writes down what the provider says, as its tenant reads it. */
-function isTroubled(story: Story, answer: LeaseAnswer): boolean {
+/** Stores the image error that the provider reports to the tenant. */
+function hasError(story: Story, answer: LeaseAnswer): boolean {
   const errors = typeof answer === "object" ? (answer.errors ?? []) : [];
-  story.trouble = errors.find((text) => text.includes("ImageError"));
-  return story.trouble !== undefined;
+  story.error = errors.find((text) => text.includes("ImageError"));
+  return story.error !== undefined;
 }
 
-/** What the provider has against it, in its own words. */
-async function refusalOf(submitted: Promise<void>): Promise<string | undefined> {
+/** The provider's reason for rejecting the manifest, or undefined. */
+async function rejectionOf(submitted: Promise<void>): Promise<string | undefined> {
   try {
     await submitted;
     return undefined;
@@ -172,7 +172,7 @@ async function refusalOf(submitted: Promise<void>): Promise<string | undefined> 
   }
 }
 
-/** Not what its hash on the chain promises. */
+/** Does not match the hash on the chain. */
 function withOtherImage(manifest: Manifest): Manifest {
   const other = (image: string) => image.replace("example/", "elsewhere/");
   return manifest.map((group) => ({
@@ -182,9 +182,9 @@ function withOtherImage(manifest: Manifest): Manifest {
 }
 
 async function until(what: string, { clock, signal }: StoryDeps, isSo: () => boolean | Promise<boolean>) {
-  const limitMs = clock.now() + patienceMs;
+  const limitMs = clock.now() + waitLimitMs;
   while (!(await isSo())) {
-    if (clock.now() > limitMs) throw new Error(`a tenant waited in vain until ${what}`);
+    if (clock.now() > limitMs) throw new Error(`a tenant waited ${waitLimitMs} ms for: ${what}`);
     await sleep(clock, lookMs, signal);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * How a tenant of the demo deals with a provider: as any stranger would, by the address that the chain has of it, over TLS, with a
+ * How a tenant of the demo deals with a provider: as any tenant would, by its address on the chain, over TLS, with a
  * token or a certificate, and only if the server proves to be that provider.
  */
 import { makeCertificate, newSerial } from "../chain/certificates/make-certificate.ts";
@@ -46,14 +46,14 @@ interface ServiceStatus {
 interface DeskDeps {
   readonly queries: Pick<Queries, "provider" | "certificates">;
   readonly sending: SendDeps;
-  /** Told of every request. */
-  readonly onAsked: (proof: Proof) => void;
+  /** Called for every request. */
+  readonly onRequest: (proof: Proof) => void;
 }
 
 /** Longer than any demo. */
 const certificateLifeMs = 365 * 24 * 3_600_000;
 
-export function createDesk({ queries, sending, onAsked }: DeskDeps): Desk {
+export function createDesk({ queries, sending, onRequest }: DeskDeps): Desk {
   const { signer, clock, signal } = sending;
   let certificate: Promise<ClientCredentials> | undefined;
 
@@ -87,7 +87,7 @@ export function createDesk({ queries, sending, onAsked }: DeskDeps): Desk {
         ...{ credentials: await credentialsFor(proof), roots: [] },
       });
       const ask: typeof client.request = (request) => {
-        onAsked(proof);
+        onRequest(proof);
         return client.request({ ...request, signal });
       };
       return {

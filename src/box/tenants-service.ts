@@ -1,6 +1,6 @@
 /**
- * Scripted tenants for `npm start`: each tells one story after the other, with real transactions; providers see them as
- * they would see anybody.
+ * Scripted tenants for `npm start`: each plays one story after the other with real transactions, as any
+ * other tenant would.
  */
 import type { Chain } from "../chain/chain.ts";
 import type { Signer } from "../chain/keys/signer.ts";
@@ -12,7 +12,7 @@ import { type Clock, sleep } from "../runtime/clock.ts";
 import { type Service, untilAborted } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import { jitter, type Random } from "../runtime/random.ts";
-import { type Story, type StoryDeps, type StoryEnd, type StoryStatus, storyEnds, tellStory } from "./story.ts";
+import { playStory, type Story, type StoryDeps, type StoryEnd, type StoryStatus, storyEnds } from "./story.ts";
 import { createDesk, type Proof } from "./tenant-desk.ts";
 import type { Wish } from "./wishes.ts";
 
@@ -24,7 +24,7 @@ interface TenantsOptions extends Pick<SendDeps, "settings"> {
   readonly signers: readonly Signer[];
   /** What they ask for, one after the other. */
   readonly wishes: readonly Wish[];
-  /** How many stories they tell in all; for ever if not said. */
+  /** Number of stories of all tenants; unlimited if not given. */
   readonly stories?: number | undefined;
 }
 
@@ -39,8 +39,8 @@ export interface TenantsStatus {
   /** The newest stories, oldest first. */
   readonly stories: readonly StoryStatus[];
   readonly ended: Readonly<Record<StoryEnd, number>>;
-  /** How many requests they made of providers, by what they proved themselves with. */
-  readonly asked: Readonly<Record<Proof, number>>;
+  /** Requests to providers by kind of credentials. */
+  readonly requests: Readonly<Record<Proof, number>>;
 }
 
 /** After a story that had to be given up. */
@@ -53,16 +53,16 @@ export function createTenantsService(
   const { clock, random, log } = deps;
   const stories: Story[] = [];
   const ended = Object.fromEntries(storyEnds.map((end) => [end, 0])) as Record<StoryEnd, number>;
-  const asked: Record<Proof, number> = { token: 0, certificate: 0 };
-  const onAsked = (proof: Proof) => {
-    asked[proof] += 1;
+  const requests: Record<Proof, number> = { token: 0, certificate: 0 };
+  const onRequest = (proof: Proof) => {
+    requests[proof] += 1;
   };
   let [begun, wished] = [0, 0];
 
   function begin(order: OrderId, { name, groups }: Wish): Story {
-    const asked = groups.map(groupSummary).join(" + ");
-    const nothingYet = { bids: 0, lease: undefined, namespace: undefined, manifest: undefined, trouble: undefined };
-    const story = { order: formatOrderId(order), wish: name, asked, ...nothingYet, end: undefined };
+    const resources = groups.map(groupSummary).join(" + ");
+    const nothingYet = { bids: 0, lease: undefined, namespace: undefined, manifest: undefined, error: undefined };
+    const story = { order: formatOrderId(order), wish: name, resources, ...nothingYet, end: undefined };
     stories.push(story);
     if (stories.length > demoStories) stories.shift();
     return story;
@@ -76,7 +76,7 @@ export function createTenantsService(
       const wish = wishes[wished++ % wishes.length] as Wish;
       const story = begin(order, wish);
       try {
-        story.end = await tellStory(story, order, wish, storyDeps);
+        story.end = await playStory(story, order, wish, storyDeps);
         ended[story.end] += 1;
       } catch (thrown) {
         if (signal.aborted) throw thrown;
@@ -107,13 +107,13 @@ export function createTenantsService(
       signers.forEach((signer, index) => {
         scope.task(`tenant ${index + 1}`, (signal) => {
           const sending = { chainId, chain: broadcaster, settings, clock, random, signer, signal };
-          const desk = createDesk({ queries, sending, onAsked });
+          const desk = createDesk({ queries, sending, onRequest });
           return live(index + 1, { chain, desk, sending, clock, signal });
         });
       });
     },
     detail: () => `${signers.length} tenants: ${endsText(ended)}`,
-    status: () => ({ stories, ended, asked }),
+    status: () => ({ stories, ended, requests }),
   };
 }
 

@@ -15,8 +15,8 @@ import { renderView, shortId } from "./view.ts";
 
 const owner = "akash1qyqszqgpqyqszqgpqyqszqgpqyqszqgpjnp7du";
 const price = { denom: "uact", amount: parseDecimal("4.5") };
-const unleased = { lease: undefined, namespace: undefined, manifest: undefined, trouble: undefined, end: undefined };
-const story = { wish: "web", asked: "2 × 500m cpu 512Mi", bids: 2, ...unleased };
+const unleased = { lease: undefined, namespace: undefined, manifest: undefined, error: undefined, end: undefined };
+const story = { wish: "web", resources: "2 × 500m cpu 512Mi", bids: 2, ...unleased };
 const stories: StoryStatus[] = [
   { ...story, order: `${owner}/10001/1/1`, lease: { provider: "us", price }, end: "won" },
   {
@@ -24,25 +24,26 @@ const stories: StoryStatus[] = [
     ...{ namespace: "here", manifest: "updated" },
   },
   { ...story, order: `${owner}/10003/1/1`, lease: { provider: "them", price }, end: "lost" },
-  { ...story, order: `${owner}/10004/1/1`, asked: "1 a100 and far more than fits", bids: 0, end: "no bids" },
+  { ...story, order: `${owner}/10004/1/1`, resources: "1 a100 and far more than fits", bids: 0, end: "no bids" },
   { ...story, order: `${owner}/10005/1/1` },
 ];
 const answers: Record<string, SaidToOrder> = {
   "10001": { verdict: "bid", reason: undefined, price: "4.5uact" },
   "10002": { verdict: "bid", reason: undefined, price: "4.5uact" },
   "10003": { verdict: "bid", reason: undefined, price: "5.1uact" },
-  "10004": { verdict: "no", reason: "placement: no node has a card of nvidia/a100", price: undefined },
+  "10004": { verdict: "no", reason: "placement: no node has a GPU of nvidia/a100", price: undefined },
 };
 const market = {
   tenants: {
     stories,
-    ended: { won: 1, lost: 1, elsewhere: 0, "no bids": 1, refused: 0, "no manifest": 0, "out of funds": 2 },
-    asked: { token: 5, certificate: 3 },
+    ended: { won: 1, lost: 1, elsewhere: 0, "no bids": 1, rejected: 0, "no manifest": 0, "out of funds": 2 },
+    requests: { token: 5, certificate: 3 },
   },
   answerTo: (order: string) => answers[order.split("/")[1] ?? ""],
   provider: "us",
   workloads: {
-    of: (namespace: string) => (namespace === "here" ? { ready: 1, asked: 2, hosts: ["web.example.com"] } : undefined),
+    of: (namespace: string) =>
+      namespace === "here" ? { ready: 1, desired: 2, hosts: ["web.example.com"] } : undefined,
     namespaces: 1,
   },
 };
@@ -143,16 +144,16 @@ test("the view shows each order with its answer and what became of it", () => {
   const text = renderView(status, options).join("\n");
   assert.match(
     text,
-    /\n1 won, 1 lost, 0 elsewhere, 1 no bids, 0 refused, 0 no manifest, 2 out of funds\nORDER asks for +outcome +answer\n/,
+    /\n1 won, 1 lost, 0 elsewhere, 1 no bids, 0 rejected, 0 no manifest, 2 out of funds\nORDER resources +outcome +answer\n/,
   );
   assert.match(text, /10005 2 × 500m cpu 512Mi +open +…\n10004/, "the newest is the first");
   assert.match(text, /10001 2 × 500m cpu 512Mi +closed +bid 4\.5uact\n/);
   assert.match(text, /10002 2 × 500m cpu 512Mi +won +bid 4\.5uact\n/);
   assert.match(text, /10003 2 × 500m cpu 512Mi +lost +bid 5\.1uact\n/);
-  assert.match(text, /10004 1 a100 and far more t… no bids +no: no node has a card of nvidia\/a100\n/);
+  assert.match(text, /10004 1 a100 and far more t… no bids +no: no node has a GPU of nvidia\/a100\n/);
 });
 
-test("the view shows what runs: pods that are ready of those asked for, and where they are reached", () => {
+test("the view lists active leases with ready and desired pods and host names", () => {
   const text = renderView(status, options).join("\n");
   assert.match(text, /LEASE pods +manifest hosts\n10002 1\/2 +updated +web\.example\.com\n\n/);
   const idle = renderView({ ...status, market: { ...market, workloads: undefined } }, options).join("\n");
@@ -180,9 +181,9 @@ test("where nothing is drawn, a story that has ended is a line", () => {
     storyLine(won, answers["10001"]),
     `${owner}/10001/1/1 web (2 × 500m cpu 512Mi): bid 4.5uact; 2 bids, leased for 4.5uact a block: won`,
   );
-  const refused = { ...won, manifest: "refused: another hash", end: "refused" } as const;
-  assert.match(storyLine(refused, answers["10001"]), /a block, manifest refused: another hash: refused$/);
-  const mended = { ...won, manifest: "updated", trouble: "ImageError: no such image" };
+  const rejected = { ...won, manifest: "rejected: another hash", end: "rejected" } as const;
+  assert.match(storyLine(rejected, answers["10001"]), /a block, manifest rejected: another hash: rejected$/);
+  const mended = { ...won, manifest: "updated", error: "ImageError: no such image" };
   assert.match(storyLine(mended, answers["10001"]), /, manifest updated after ImageError: no such image: won$/);
   assert.match(storyLine(unserved, answers["10004"]), /: no: placement: no node .*; 0 bids, closed: no bids$/);
 });
@@ -226,15 +227,15 @@ test("a low wallet and what keeps the books from going on are said in words", ()
   const low = "0.4 AKT, and 1 AKT is to be kept";
   const wallet = [{ denom: "uakt", amount: 400_000n, low }];
   const withdrawals = { ...balance.withdrawals, failed: 2 };
-  const troubled = { ...balance, wallet, withdrawals, trouble: "no node answers" };
-  const text = renderView({ ...status, balance: troubled }, options).join("\n");
+  const degraded = { ...balance, wallet, withdrawals, trouble: "no node answers" };
+  const text = renderView({ ...status, balance: degraded }, options).join("\n");
   assert.match(
     text,
     /4 done, 1 waiting, 2 failed\n {2}wallet is low: 0\.4 AKT, and 1 AKT is to be kept\n {2}no node answers\n\n/,
   );
 });
 
-test("the end tells what was earned and what is still out, in tokens", () => {
+test("the final summary shows earned and outstanding tokens", () => {
   const books = "earned 3.000054 ACT, withdrawn 2.5 ACT, owed 0.500054 ACT, deposits out 1 ACT, fees 0.025 AKT";
   assert.equal(moneyText(balance), `wallet 9999.5 ACT and 123456.123456 AKT, ${books}`);
   const nothing = "wallet 0, earned 0, withdrawn 0, owed 0, deposits out 0, fees 0";

@@ -99,8 +99,8 @@ function clusterBlock({ inventory, cluster }: DemoStatus, palette: Palette): str
   });
   const names = columns.map((column) => column.padStart(shareColumns[column]));
   const head = palette.heading(["NODE".padEnd(10), ...names, " state"].join(" "));
-  const trouble = [inventory.trouble, cluster?.trouble].flatMap((text) => (text ? [`  ${text}`] : []));
-  return [head, ...rows, ...promisedLine(cluster), ...trouble, ""];
+  const errors = [inventory.trouble, cluster?.trouble].flatMap((text) => (text ? [`  ${text}`] : []));
+  return [head, ...rows, ...promisedLine(cluster), ...errors, ""];
 }
 
 /** What bids and leases hold, which is in no snapshot of the nodes until it runs. */
@@ -145,7 +145,7 @@ function topicsBlock({ bus: topics = [] }: DemoStatus, palette: Palette): string
   return [palette.heading(head), ...rows, ""];
 }
 
-/** akash1qqqqq…qqqq/1234/1/1: enough of the owner to tell tenants apart. */
+/** akash1qqqqq…qqqq/1234/1/1: enough of the owner to distinguish tenants. */
 export function shortId(id: string): string {
   const [owner = "", ...rest] = id.split("/");
   return [owner.length > 16 ? `${owner.slice(0, 11)}…${owner.slice(-4)}` : owner, ...rest].join("/");

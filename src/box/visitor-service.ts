@@ -7,7 +7,7 @@ interface VisitorOptions {
   readonly dataDir: string;
   readonly privateKey: Uint8Array;
   readonly provider: string;
-  /** Asked once all of them are there. */
+  /** Called once all services have started. */
   readonly rpcUrl: () => string;
   readonly gatewayUrl: () => string;
   /** As gRPC clients want it: host and port. */

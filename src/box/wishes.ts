@@ -17,7 +17,7 @@ export interface Wish extends Sdl {
   readonly update: Sdl | undefined;
   /** How its tenant proves to the provider who it is. */
   readonly proof: Proof;
-  /** Nobody has its first image: it is updated when its tenant has read that. */
+  /** Its first image does not exist; its tenant updates it after the error is reported. */
   readonly misspelt: boolean;
 }
 
@@ -28,7 +28,7 @@ interface Written {
   readonly count?: number;
   /** The most that one replica may cost, in uact. */
   readonly most: number;
-  readonly cards?: { readonly units: number; readonly model?: string };
+  readonly gpus?: { readonly units: number; readonly model?: string };
   /** Of a persistent volume of the class beta3. */
   readonly volume?: string;
   readonly address?: boolean;
@@ -49,7 +49,7 @@ export function isMisspelt(image: string): boolean {
 }
 
 const region = { region: "box" };
-/** An account that has signed nothing for anybody. */
+/** An auditor without any signed attributes. */
 const strangeAuditor = addressOf(new Uint8Array(20).fill(9));
 
 /** GPUs come later: the inventory operator needs a moment to find out their names. */
@@ -58,9 +58,9 @@ const written: readonly Written[] = [
   { name: "premium", cpu: 2, memory: "4Gi", attributes: { ...region, tier: "premium" }, most: 60 },
   { name: "database", cpu: 4, memory: "16Gi", volume: "100Gi", most: 120, updates: true, proof: "certificate" },
   { name: "bargain", cpu: 16, memory: "32Gi", most: 0.5 },
-  // Nobody else sells volumes, so these are always ours.
+  // No rival sells volumes, so these are always ours.
   {
-    ...{ name: "training", cpu: 112, memory: "896Gi", volume: "1Gi", cards: { units: 7, model: "h100" } },
+    ...{ name: "training", cpu: 112, memory: "896Gi", volume: "1Gi", gpus: { units: 7, model: "h100" } },
     ...{ most: 25_000, funds: "least" },
   },
   { name: "silent", cpu: 1, memory: "1Gi", volume: "1Gi", most: 60, sends: "nothing" },
@@ -70,12 +70,12 @@ const written: readonly Written[] = [
     ...{ most: 60, updates: true, misspelt: true },
   },
   { name: "address", cpu: 1, memory: "1Gi", volume: "1Gi", address: true, most: 60 },
-  { name: "h100", cpu: 8, memory: "64Gi", cards: { units: 1, model: "h100" }, most: 5_000 },
-  { name: "a100", cpu: 8, memory: "64Gi", cards: { units: 1, model: "a100" }, most: 4_000 },
+  { name: "h100", cpu: 8, memory: "64Gi", gpus: { units: 1, model: "h100" }, most: 5_000 },
+  { name: "a100", cpu: 8, memory: "64Gi", gpus: { units: 1, model: "a100" }, most: 4_000 },
   { name: "audited", cpu: 1, memory: "2Gi", auditor: strangeAuditor, most: 40 },
-  { name: "any card", cpu: 4, memory: "16Gi", cards: { units: 1 }, most: 5_000 },
+  { name: "any gpu", cpu: 4, memory: "16Gi", gpus: { units: 1 }, most: 5_000 },
   { name: "workers", cpu: 4, memory: "8Gi", count: 6, most: 60 },
-  { name: "two 4090", cpu: 8, memory: "32Gi", cards: { units: 2, model: "rtx4090" }, most: 3_000 },
+  { name: "two 4090", cpu: 8, memory: "32Gi", gpus: { units: 2, model: "rtx4090" }, most: 3_000 },
   { name: "mainframe", cpu: 256, memory: "512Gi", most: 5_000 },
 ];
 
@@ -90,9 +90,9 @@ export function readWishes(): Wish[] {
 
 /** JSON is YAML too. */
 function sdlOf(wish: Written, version: number) {
-  const { name, cpu, memory, count = 1, most, cards, volume, address, attributes = region, auditor } = wish;
+  const { name, cpu, memory, count = 1, most, gpus, volume, address, attributes = region, auditor } = wish;
   const tag = wish.misspelt && version === 1 ? misspeltTag : version;
-  const vendor = { nvidia: cards?.model === undefined ? [] : [{ model: cards.model }] };
+  const vendor = { nvidia: gpus?.model === undefined ? [] : [{ model: gpus.model }] };
   const data = { name: "data", size: volume, attributes: { persistent: true, class: "beta3" } };
   const to = [{ global: true, ...(address && { ip: "front" }) }];
   return JSON.stringify({
@@ -112,7 +112,7 @@ function sdlOf(wish: Written, version: number) {
             cpu: { units: cpu },
             memory: { size: memory },
             storage: [{ size: "1Gi" }, ...(volume === undefined ? [] : [data])],
-            ...(cards && { gpu: { units: cards.units, attributes: { vendor } } }),
+            ...(gpus && { gpu: { units: gpus.units, attributes: { vendor } } }),
           },
         },
       },

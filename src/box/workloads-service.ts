@@ -1,4 +1,4 @@
-/** What runs for the leases of the demo, as anybody would see it who looks at the cluster. */
+/** Ready and desired pods of the demo's leases, as `kubectl` shows them. */
 import { fieldsOf } from "../kube/json-fields.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { Kube, KubeObject, WatchCache } from "../kube/kube.ts";
@@ -10,7 +10,7 @@ import type { ResourceService } from "../runtime/lifecycle.ts";
 /** Of one lease. */
 export interface Workload {
   readonly ready: number;
-  readonly asked: number;
+  readonly desired: number;
   readonly hosts: readonly string[];
 }
 
@@ -24,7 +24,7 @@ export interface Workloads {
 interface Counted {
   readonly namespace: string;
   readonly ready: number;
-  readonly asked: number;
+  readonly desired: number;
 }
 
 interface Host {
@@ -64,22 +64,22 @@ export function createWorkloadsService(deps: { readonly kube: Promise<Kube> }): 
 }
 
 function sumOf(namespace: string, sets: readonly WatchCache<Counted>[], hosts: WatchCache<Host>): Workload {
-  let [ready, asked] = [0, 0];
+  let [ready, desired] = [0, 0];
   for (const set of sets.flatMap((cache) => [...cache.list()])) {
     if (set.namespace !== namespace) continue;
     ready += set.ready;
-    asked += set.asked;
+    desired += set.desired;
   }
   const own = [...hosts.list()].filter((each) => each.namespace === namespace);
-  return { ready, asked, hosts: own.map(({ host }) => host) };
+  return { ready, desired, hosts: own.map(({ host }) => host) };
 }
 
-/** Ready are those that run what is asked for now. */
+/** Counts ready pods of the current generation only. */
 function countOf({ metadata, spec, status }: KubeObject): Counted {
   const { readyReplicas = 0, updatedReplicas = 0, observedGeneration = 0 } = fieldsOf(status) as Record<string, number>;
   const isSeen = observedGeneration >= (metadata.generation ?? 0);
-  const asked = Number(fieldsOf(spec)["replicas"] ?? 0);
-  return { namespace: metadata.namespace ?? "", ready: isSeen ? Math.min(readyReplicas, updatedReplicas) : 0, asked };
+  const desired = Number(fieldsOf(spec)["replicas"] ?? 0);
+  return { namespace: metadata.namespace ?? "", ready: isSeen ? Math.min(readyReplicas, updatedReplicas) : 0, desired };
 }
 
 function hostOf(object: KubeObject): Host {

@@ -133,7 +133,7 @@ function summary(status: DemoStatus): string {
   const ends = market ? ` (${endsText(market.tenants.ended)})` : "";
   const told = `${storiesTold(status)} stories complete${ends}, ${height} blocks`;
   const { namespaces, reservations, manifests } = left;
-  const { token = 0, certificate = 0 } = market?.tenants.asked ?? {};
+  const { token = 0, certificate = 0 } = market?.tenants.requests ?? {};
   const asked = `${token} requests by token, ${certificate} by certificate`;
   const over = `left ${namespaces} namespaces, ${reservations} reservations, ${manifests} manifests`;
   const money = moneyText(status.balance ?? { wallet: [], money: [] });

@@ -25,7 +25,7 @@ import { createSeededRandom } from "../support/seeded-random.ts";
 import { createVirtualClock } from "../support/virtual-clock.ts";
 import { whileTimePasses } from "../support/while-time-passes.ts";
 
-const purse = parseCoins("1000000000000uact,1000000000000uakt");
+const initialCoins = parseCoins("1000000000000uact,1000000000000uakt");
 const settings = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
 const region = [{ key: "region", value: "box" }];
 
@@ -34,14 +34,14 @@ async function playMarket(
   dataDir: string,
   wishes: readonly Wish[],
   stories: number,
-): Promise<{ told: TenantsStatus; openBids: readonly string[]; openOrders: readonly string[] }> {
+): Promise<{ status: TenantsStatus; openBids: readonly string[]; openOrders: readonly string[] }> {
   const clock = createVirtualClock();
   const random = createSeededRandom(7);
   const [signer, rival, ...tenantSigners] = Array.from({ length: 4 }, () => createSigner(random.bytes(32)));
   assert.ok(signer && rival);
   const node = createEmbeddedNode({
     chainId: "market-1",
-    accounts: [signer, rival, ...tenantSigners].map(({ address }) => ({ address, coins: purse })),
+    accounts: [signer, rival, ...tenantSigners].map(({ address }) => ({ address, coins: initialCoins })),
     clock,
     log: silentLog,
     blockMs: 1_000,
@@ -55,11 +55,11 @@ async function playMarket(
     chain: { nodes: () => [node.transport()], signer, settings },
     after(deps) {
       chain = deps.chain;
-      // Nothing is won, so nobody looks at these.
+      // Nothing is won, so these are not read.
       const nothing = {
         workloads: Promise.resolve({ of: () => undefined, namespaces: 0 }),
         health: Promise.resolve({ get: () => undefined }),
-        submit: () => Promise.reject(new Error("nobody takes manifests here")),
+        submit: () => Promise.reject(new Error("manifests are not accepted here")),
       };
       tenants = createTenantsService({ signers: tenantSigners, wishes, settings, stories }, { ...deps, ...nothing });
       const rivals = [{ signer: rival, attributes: region, sells: () => true }];
@@ -72,19 +72,19 @@ async function playMarket(
   const stopping = new AbortController();
   async function watch() {
     for (;;) {
-      const told = tenants?.status?.();
-      const ended = Object.values(told?.ended ?? {}).reduce((sum, count) => sum + count, 0);
-      if (told && ended >= stories) break;
+      const status = tenants?.status?.();
+      const ended = Object.values(status?.ended ?? {}).reduce((sum, count) => sum + count, 0);
+      if (status && ended >= stories) break;
       await sleep(clock, 1_000);
     }
     const { queries } = await (chain as Promise<Chain>);
     const orderOf = ({ id: { dseq } }: { id: { dseq: bigint } }) => `${dseq}`;
     const openBids = (await queries.bids({ state: "open" })).items.map(orderOf);
     const openOrders = (await queries.orders({ state: "open" })).items.map(orderOf);
-    const told = tenants?.status?.();
-    assert.ok(told);
+    const status = tenants?.status?.();
+    assert.ok(status);
     stopping.abort();
-    return { told: structuredClone(told), openBids, openOrders };
+    return { status: structuredClone(status), openBids, openOrders };
   }
   const [seen] = await whileTimePasses(clock, Promise.all([watch(), provider.run(stopping.signal)]), 3_600_000);
   return seen;
@@ -92,8 +92,8 @@ async function playMarket(
 
 test("a tenant leases from any bidder, closes without a bid, and every deposit is refunded", async (t) => {
   const wishes = readWishes().filter(({ name }) => ["web", "premium"].includes(name));
-  const { told, openBids, openOrders } = await playMarket(memoryFolder(t), wishes, 6);
-  const { stories, ended } = told;
+  const { status, openBids, openOrders } = await playMarket(memoryFolder(t), wishes, 6);
+  const { stories, ended } = status;
   assert.ok(ended.elsewhere >= 2 && ended["no bids"] >= 2 && ended.won + ended.lost === 0, JSON.stringify(ended));
   for (const { wish, bids, lease, end } of stories.filter(({ end }) => end !== undefined)) {
     // The other provider publishes its region and no tier.
@@ -108,12 +108,12 @@ test("a tenant leases from any bidder, closes without a bid, and every deposit i
 
 test("the demo's orders are of many kinds, each with a short summary", () => {
   const wishes = readWishes();
-  const asked = Object.fromEntries(wishes.map(({ name, groups: [group] }) => [name, group && groupSummary(group)]));
-  assert.equal(asked["web"], "2 × 500m cpu 512Mi");
-  assert.equal(asked["two 4090"], "2 rtx4090 8 cpu 32Gi");
-  assert.equal(asked["any card"], "1 gpu 4 cpu 16Gi");
-  assert.equal(asked["database"], "100Gi beta3 4 cpu 16Gi");
-  assert.equal(asked["address"], "ip 1Gi beta3 1 cpu 1Gi");
+  const resources = Object.fromEntries(wishes.map(({ name, groups: [group] }) => [name, group && groupSummary(group)]));
+  assert.equal(resources["web"], "2 × 500m cpu 512Mi");
+  assert.equal(resources["two 4090"], "2 rtx4090 8 cpu 32Gi");
+  assert.equal(resources["any gpu"], "1 gpu 4 cpu 16Gi");
+  assert.equal(resources["database"], "100Gi beta3 4 cpu 16Gi");
+  assert.equal(resources["address"], "ip 1Gi beta3 1 cpu 1Gi");
   const audited = wishes.find(({ name }) => name === "audited")?.groups[0];
   assert.equal(audited?.requirements.anyOf.length, 1);
 });

@@ -93,7 +93,7 @@ function topUp(random: Random, { owner, dseq }: BidId): Message {
 function somethingToDo(random: Random, context: Context, newest: Map<Address, bigint>): Message {
   const open = () => someBid(random, context, newest, "open");
   const active = () => someBid(random, context, newest, "active");
-  const deeds: readonly (() => Message)[] = [
+  const actions: readonly (() => Message)[] = [
     () => newDeployment(random, newest),
     () => newBid(random, open()),
     () => newBid(random, open()),
@@ -110,7 +110,7 @@ function somethingToDo(random: Random, context: Context, newest: Map<Address, bi
     () => messages.closeGroup(pick(random, [open, active])()),
     () => messages.closeDeployment(active()),
   ];
-  return pick(random, deeds)();
+  return pick(random, actions)();
 }
 
 function recentGroups(context: Context, newest: ReadonlyMap<Address, bigint>): GroupId[] {
@@ -118,7 +118,7 @@ function recentGroups(context: Context, newest: ReadonlyMap<Address, bigint>): G
   return closed.length > 0 ? closed : [{ owner: tenants[0] as Address, dseq: 1n, gseq: 1 }];
 }
 
-/** What escrow holds and names nobody for: what is settled while a further lease is created, and nothing else. */
+/** Money that escrow holds without an owner: only what is settled while a further lease is created. */
 function unnamed(context: Context, stage: MarketStage, denom: string): bigint {
   let named = 0n;
   for (const [, { deposits }] of escrowAccounts(context).entries()) {
@@ -173,7 +173,7 @@ for (const seed of [1, 3, 4]) {
       if (block % 100 !== 0) continue;
       const before = lost;
       lost = unnamed(stage.context, stage, "uact");
-      assert.ok(lost >= before, "money once lost to nobody stays there");
+      assert.ok(lost >= before, "ownerless money is not reduced");
       assert.equal(unnamed(stage.context, stage, "uakt"), 0n);
       checkStates(stage.context);
     }

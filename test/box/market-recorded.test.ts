@@ -1,4 +1,4 @@
-/** The life of the real node's lab, told once more: it must end in the very bytes that the real node answered. */
+/** Replays the history of the lab with the real node: the answers must equal the recorded bytes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { QueryAccountsResponse, QueryPaymentsResponse } from "@akashnetwork/chain-sdk/private-types/akash.v1";
@@ -177,17 +177,17 @@ test("the lab's five deployments end in the recorded answers to every query", ()
 test("every recorded transaction of tenant and provider has the recorded outcome and the recorded events", () => {
   const stage = recordedStage();
   const recordedAt = new Map([323, 337, 338, 339, 413].map((height) => [BigInt(height), recordedMessage(height)]));
-  const refusedAt = new Map([321, 322, 325].map((height) => [BigInt(height), recordedMessage(height)]));
+  const rejectedAt = new Map([321, 322, 325].map((height) => [BigInt(height), recordedMessage(height)]));
   const seen: bigint[] = [];
   for (const { height, message } of recordedSteps()) {
-    for (const [at, refused] of refusedAt) {
+    for (const [at, rejected] of rejectedAt) {
       if (at >= height || at < stage.context.height) continue;
       goTo(stage, at);
       assert.equal(
-        outcomeOf(() => stage.run(refused.message)),
-        refused.outcome,
+        outcomeOf(() => stage.run(rejected.message)),
+        rejected.outcome,
       );
-      refusedAt.delete(at);
+      rejectedAt.delete(at);
     }
     goTo(stage, height);
     const recorded = recordedAt.get(height);
@@ -198,7 +198,7 @@ test("every recorded transaction of tenant and provider has the recorded outcome
     seen.push(height);
   }
   assert.deepEqual(seen, [...recordedAt.keys()]);
-  assert.equal(refusedAt.size, 0);
+  assert.equal(rejectedAt.size, 0);
 });
 
 test("four recorded bids on one order end as they did on the real node: one lost, two left open and closed by hand", () => {

@@ -52,7 +52,7 @@ async function deployFromAnotherTerminal(t: TestContext, lines: readonly string[
   assert.match((await shell.paste(lease ?? "")).said, /^leased akash1.* from akash1/m);
   assert.match((await shell.paste(send ?? "")).said, /status: PASS/);
   await shows(/"ready_replicas": 1/, status);
-  await shows(/^nginx:1\.27 in pod web-\S+ was asked for \/$/m, knock);
+  await shows(/^nginx:1\.27 in pod web-\S+ received \/$/m, knock);
   // Its first lines are soon followed by more than --tail shows.
   await shows(/^\[akash1.*\]\[web-\S+\] \S/m, logs);
   const { said: dseq } = await shell.paste("echo $AP_DSEQ");
@@ -87,17 +87,17 @@ quickTest("the demo tells its stories and leaves nothing behind", async (t) => {
   );
   assert.match(said, /premium \(2 cpu 4Gi\): no: attributesMatch: we do not publish tier=premium; 0 bids/);
   // One who sends another manifest than it promised, and one who sends none.
-  assert.match(said, /liar .*, manifest refused: manifest version validation failed: refused\n/);
+  assert.match(said, /liar .*, manifest rejected: manifest version validation failed: rejected\n/);
   assert.match(said, /silent .*leased for [\d.]+uact a block: no manifest\n/);
   // One whose escrow is spent while it runs: only a settling withdrawal of ours ends that, and it brings all there was.
-  assert.match(said, /training \(7 h100 .*leased for \d+[\d.]+uact a block, manifest taken: out of funds\n/);
+  assert.match(said, /training \(7 h100 .*leased for \d+[\d.]+uact a block, manifest accepted: out of funds\n/);
   // One whose image nobody has: it is told so, and fixes it.
   assert.match(said, /typo .*, manifest updated after main: ImageError: .*example\/typo:lastest.*: won\n/);
   // One that has an address of its own.
-  assert.match(said, /address \(ip .*\): bid .*, manifest taken: won\n/);
+  assert.match(said, /address \(ip .*\): bid .*, manifest accepted: won\n/);
   assert.match(said, /leased port written service=\S+\/main-ip-80-tcp /);
   const summary =
-    /9 stories complete \((\d) won, .*, 1 refused, 1 no manifest, 1 out of funds\), \d+ blocks, \d+ transactions landed, 0 failed, 4 nodes offered, 0 messages dropped, (\d+) requests by token, (\d+) by certificate, left 0 namespaces, 0 reservations, 0 manifests; wallet ([\d.]+) ACT and ([\d.]+) AKT, earned ([\d.]+) ACT, withdrawn ([\d.]+) ACT, owed 0, deposits out 0, fees ([\d.]+) AKT\n/;
+    /9 stories complete \((\d) won, .*, 1 rejected, 1 no manifest, 1 out of funds\), \d+ blocks, \d+ transactions landed, 0 failed, 4 nodes offered, 0 messages dropped, (\d+) requests by token, (\d+) by certificate, left 0 namespaces, 0 reservations, 0 manifests; wallet ([\d.]+) ACT and ([\d.]+) AKT, earned ([\d.]+) ACT, withdrawn ([\d.]+) ACT, owed 0, deposits out 0, fees ([\d.]+) AKT\n/;
   const [, won, byToken, byCertificate, dollars, tokens, earned, withdrawn, fees] = summary.exec(said) ?? [];
   assert.ok(Number(won) >= 1, said);
   // A tenant has no other way to a provider than its gateway: its manifest, an update, and what it saw of them.

@@ -132,7 +132,7 @@ test("a pool edited to another tenant's address is repaired without blocking oth
   assert.deepEqual(stage.shown().slice(0, 2), before);
   assert.equal(stage.shown().filter((each) => each.endsWith(" none")).length, 0);
   assert.deepEqual(
-    [stage.operator.conditions, stage.metalLb?.refused, stage.operator.usage.inUse],
+    [stage.operator.conditions, stage.metalLb?.rejectedBecause, stage.operator.usage.inUse],
     [[], undefined, 3n],
   );
 });

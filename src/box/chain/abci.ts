@@ -51,10 +51,10 @@ export interface App {
   readonly chainId: string;
   /** Height of the last block; 0 before the first. */
   readonly height: bigint;
-  /** The oldest height that can still be asked about. */
+  /** The oldest height that queries can still name. */
   readonly lowestHeight: bigint;
   readonly appHash: Uint8Array;
-  /** What a node asks before it takes a transaction into its pool. Changes only the state that the pool sees. */
+  /** Validates a transaction for the mempool. Changes only the mempool's view of the state. */
   checkTx(tx: Uint8Array): TxResult;
   finalizeBlock(block: BlockInput): BlockOutput;
   /**

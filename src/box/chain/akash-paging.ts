@@ -32,7 +32,7 @@ const defaultLimit = 100;
 const checksumBytes = 4;
 const none = new Uint8Array();
 
-/** What the chain calls the total is the length of this page. */
+/** Akash's modules report the length of the page as the total. */
 export function firstPage<T>(
   walks: Iterable<Walk<T>>,
   { limit, offset }: Partial<Pick<PageRequest, "limit" | "offset">> = {},
@@ -54,11 +54,11 @@ export function firstPage<T>(
   return { items, pagination: PageResponse.fromPartial({ total: items.length }) };
 }
 
-/** The numbers of the states that are asked for: of all of them when none is named. */
+/** The enum values of the states to list; an empty name selects all states. */
 export function queriedStates(states: Readonly<Record<string, number>>, name: string): number[] {
-  const asked = Object.entries(states).filter(([state]) => name === "" || state === name);
-  if (asked.length === 0) throw invalidArgument("invalid state value");
-  return asked.map(([, number]) => number);
+  const selected = Object.entries(states).filter(([state]) => name === "" || state === name);
+  if (selected.length === 0) throw invalidArgument("invalid state value");
+  return selected.map(([, number]) => number);
 }
 
 export function checkOffset(request: PageRequest | undefined, state: string): void {

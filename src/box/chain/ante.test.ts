@@ -130,8 +130,8 @@ test("a transaction that fails before its messages costs nothing", () => {
 
 test("a signature by another key, another account number or altered bytes is rejected", () => {
   const chain = createTestApp(keys);
-  const stranger = { ...bob, address: alice.address };
-  const wrongKey = chain.sign(alice, gift(), { signers: [{ key: stranger, accountNumber: 0n }] });
+  const foreignKey = { ...bob, address: alice.address };
+  const wrongKey = chain.sign(alice, gift(), { signers: [{ key: foreignKey, accountNumber: 0n }] });
   assertRejected(chain.app.checkTx(wrongKey), 8, /^pubKey does not match signer address .* with signer index: 0/);
   const wrongNumber = chain.sign(alice, gift(), { signers: [{ key: alice, accountNumber: 1n }] });
   assertRejected(chain.app.checkTx(wrongNumber), 4, /please verify account number \(0\) and chain-id \(lab-1\)/);
@@ -212,7 +212,7 @@ test("a memo may have 256 bytes", () => {
   );
 });
 
-test("a transaction that asks for no gas is rejected", () => {
+test("a transaction with a gas limit of zero is rejected", () => {
   const chain = createTestApp(keys);
   assertRejected(chain.app.checkTx(chain.sign(alice, gift(), { gas: 0 })), 11, /^out of gas in location/);
 });

@@ -91,12 +91,12 @@ function sizeIsPaid({ tx, context, mode }: AnteInput): void {
 
 function feeIsPaid({ tx, context, mode }: AnteInput): void {
   if (!tx.fee) return;
-  // A node asks this for its own pool only; a block may hold what another node took for less.
+  // The minimum gas price is local to a node's mempool; a block may hold cheaper transactions of another node.
   if (mode === "check") paysTheMinimum(tx.fee);
   deductFee(context, tx.fee, tx.fee.payer || (tx.signers[0] ?? ""));
 }
 
-/** What the network's nodes ask for a unit of gas. */
+/** Minimum gas price of the network's nodes. */
 const gasPrice = parseDecimal("0.0025");
 
 function paysTheMinimum({ coins, gasLimit }: Fee): void {

@@ -1,4 +1,4 @@
-/** What a real node answered, asked of ours again: the same transactions, rebuilt with our key and the real clock. */
+/** Compares recorded answers of a real node: the same transactions, rebuilt with our key and the real clock. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MsgCreateProvider } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
@@ -69,7 +69,7 @@ test("a simulation without a fee falls short of the block by as much as on a rea
   const [real] = recorded.block_results.txs_results;
   const [tx = ""] = recorded.block.block.data.txs;
   assert.ok(real);
-  // The recorded client asked for 1.6 times what its simulation said.
+  // The recorded client set a gas limit of 1.6 times the simulated gas.
   const realShort = Number(real.gas_used) - Number(real.gas_wanted) / 1.6;
   const chain = createTestApp([sender], { timeNs: recordedNs });
   const bare = unsignedTransaction({ ...recordedTransaction(tx, "", 0n), gas: 0n, fee: [] });

@@ -37,13 +37,13 @@ export function createApp(genesis: Genesis, modules: readonly Module[] = createM
   const all: readonly Module[] = [...baseModules, authzModule(() => entries), ...modules];
   const entries: MessageEntries = new Map(all.flatMap(({ messages }) => Object.entries(messages)));
   const rules: Rules = {
-    // The pool, its later checks and the block ask for the same bytes; they are taken apart once.
+    // The mempool, its rechecks and the block decode the same bytes: decode them once.
     decode: memoized((bytes) => decodeTransaction(bytes, entries)),
     unorderedEnabled: genesis.unordered ?? true,
   };
   const store = createStore();
   const pastStates = createPastStates(store, { heights: chainStatesKept, keys: chainStateKeysKept });
-  /** What the pool sees: the state after the last block and what its waiting transactions do to it. */
+  /** Check state: the state after the last block with the changes of pending transactions. */
   const pool = createOverlay(store);
   let point: BlockPoint = { chainId, height: 0n, timeNs: genesis.timeNs };
   let appHash: Uint8Array = hash();
@@ -82,7 +82,7 @@ export function createApp(genesis: Genesis, modules: readonly Module[] = createM
       invariant(timeNs > point.timeNs, "time goes forward from block to block", { timeNs, before: point.timeNs });
       const at = { chainId, height, timeNs };
       const { result: output, replaced } = store.revise(() => runBlock(at, txs));
-      // Nobody can ask for the state before the first block: it has no height.
+      // Queries cannot name the state before the first block: it has no height.
       if (point.height > 0n) pastStates.add(point, replaced);
       appHash = hash(appHash, describe(at, output));
       point = at;
@@ -95,7 +95,7 @@ export function createApp(genesis: Genesis, modules: readonly Module[] = createM
         if (!handler) throw sdkError("unknownRequest", "unknown query path");
         checkRequest(request);
         const state = height === point.height ? { point, store } : pastStates.at(height);
-        invariant(state, "only heights that are kept are asked for", { height });
+        invariant(state, "queried height is kept", { height });
         const value = handler(createContext(state.point, state.store, []), request);
         return { code: 0, codespace: "", log: "", value, height };
       } catch (error) {
@@ -117,7 +117,7 @@ function checkRequest(request: Uint8Array): void {
   }
 }
 
-/** Everything that happened, as text: whoever replays the blocks must come to the same. */
+/** The block's output as text; a replay must produce the same bytes. */
 function describe(at: BlockPoint, output: Omit<BlockOutput, "appHash">): string {
   return JSON.stringify([at, output], (_, value: unknown) => {
     if (typeof value === "bigint") return value.toString();

@@ -1,9 +1,9 @@
-/** Rejections by the codes and words that clients match on: how a module names its own, and those of the SDK itself. */
+/** Errors with the codes and texts that clients match on: registration for modules, and those of the SDK itself. */
 import { type Address, findAddress, parseAddress } from "../../market/address.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import { ChainError } from "./module.ts";
 
-/** The chain writes what went wrong in front of what kind of error it is. */
+/** Registers errors of a codespace; the chain puts the detail in front of the registered text. */
 export function codespace<Name extends string>(
   name: string,
   errors: Readonly<Record<Name, readonly [code: number, text: string]>>,
@@ -65,12 +65,12 @@ export function invalidArgument(text: string): ChainError {
   return sdkError("invalidRequest", `rpc error: code = InvalidArgument desc = ${text}`);
 }
 
-/** The address that a query asks about. */
+/** The address that a query names. */
 export function queriedAddress(text: string): Address {
   return checkedAddress(text, (reason) => invalidArgument(`invalid address: ${reason}`));
 }
 
-/** An address that someone wrote into a message or a query, or the rejection that fits the place. */
+/** Parses an address of a message or query; a malformed one throws what `toError` returns. */
 export function checkedAddress(text: string, toError: (reason: string) => ChainError): Address {
   try {
     return parseAddress(text);

@@ -138,7 +138,7 @@ function simulate(
   return chain.app.query("/cosmos.tx.v1beta1.Service/Simulate", request);
 }
 
-test("a simulation needs no signature, changes nothing, and tells about the gas that the transaction will use", () => {
+test("a simulation needs no signature, changes no state, and returns the gas that the transaction will use", () => {
   const chain = createTestApp(keys);
   chain.deliver(chain.sign(alice, [sendMessage(alice.address, bob.address, 1)]));
   const before = chain.balance(alice.address);
@@ -189,7 +189,7 @@ test("a fee that the account has not fails in a simulation too", () => {
   assert.match(simulate(chain, undefined, 0n, tooMuch).log, /is smaller than .*: insufficient funds with gas used/);
 });
 
-test("where the chain's program stumbles, nobody is told which message it was", () => {
+test("a panic of the chain's program does not name the message", () => {
   const stumbling: Module = {
     messages: {
       "/test.MsgStumble": {
@@ -262,7 +262,7 @@ test("what a module does at the end of a block is marked as such", () => {
   );
 });
 
-test("a query that nobody answers is rejected as a real node does", () => {
+test("an unknown query path is rejected as on a real node", () => {
   const { app } = createTestApp(keys);
   const { code, codespace, log, height } = app.query("/akash.oracle.v1.Query/Params", new Uint8Array());
   assert.deepEqual([code, codespace, log, height], [6, "sdk", "unknown query path: unknown request", 0n]);

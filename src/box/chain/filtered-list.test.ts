@@ -59,7 +59,7 @@ function busyStage(): MarketStage {
   return stage;
 }
 
-interface Asked {
+interface ListRequest {
   readonly filters?: Record<string, string | number>;
   readonly pagination?: { key?: Uint8Array; limit?: number; offset?: number; reverse?: boolean };
 }
@@ -70,7 +70,7 @@ interface Answered {
   readonly total: number;
 }
 
-type Ask = (stage: MarketStage, asked: Asked) => Answered;
+type List = (stage: MarketStage, request: ListRequest) => Answered;
 
 function named(
   id: { owner: string; dseq: { toString(): string }; provider?: string } | undefined,
@@ -84,32 +84,35 @@ function named(
   ].join("/");
 }
 
-function request(
+function encodeRequest(
   codec: { fromPartial(parts: object): unknown; encode(message: never): { finish(): Uint8Array } },
-  asked: Asked,
+  request: ListRequest,
 ) {
-  return codec.encode(codec.fromPartial(asked) as never).finish();
+  return codec.encode(codec.fromPartial(request) as never).finish();
 }
 
-const asks: Record<"Deployments" | "Orders" | "Bids" | "Leases", Ask> = {
-  Deployments(stage, asked) {
-    const answer = stage.query("/akash.deployment.v1beta4.Query/Deployments", request(QueryDeploymentsRequest, asked));
+const lists: Record<"Deployments" | "Orders" | "Bids" | "Leases", List> = {
+  Deployments(stage, request) {
+    const answer = stage.query(
+      "/akash.deployment.v1beta4.Query/Deployments",
+      encodeRequest(QueryDeploymentsRequest, request),
+    );
     const { deployments, pagination } = queryDeploymentsResponse.decode(answer);
     return page(
       deployments.map(({ deployment }) => named(deployment?.id, deployment?.state ?? 0)),
       pagination,
     );
   },
-  Orders(stage, asked) {
-    const answer = stage.query("/akash.market.v1beta5.Query/Orders", request(QueryOrdersRequest, asked));
+  Orders(stage, request) {
+    const answer = stage.query("/akash.market.v1beta5.Query/Orders", encodeRequest(QueryOrdersRequest, request));
     const { orders, pagination } = queryOrdersResponse.decode(answer);
     return page(
       orders.map(({ id, state }) => named(id, state)),
       pagination,
     );
   },
-  Bids(stage, asked) {
-    const answer = stage.query("/akash.market.v1beta5.Query/Bids", request(QueryBidsRequest, asked));
+  Bids(stage, request) {
+    const answer = stage.query("/akash.market.v1beta5.Query/Bids", encodeRequest(QueryBidsRequest, request));
     const { bids, pagination } = queryBidsResponse.decode(answer);
     assert.ok(bids.every(({ escrowAccount }) => escrowAccount?.state?.owner));
     return page(
@@ -117,8 +120,8 @@ const asks: Record<"Deployments" | "Orders" | "Bids" | "Leases", Ask> = {
       pagination,
     );
   },
-  Leases(stage, asked) {
-    const answer = stage.query("/akash.market.v1beta5.Query/Leases", request(QueryLeasesRequest, asked));
+  Leases(stage, request) {
+    const answer = stage.query("/akash.market.v1beta5.Query/Leases", encodeRequest(QueryLeasesRequest, request));
     const { leases, pagination } = queryLeasesResponse.decode(answer);
     assert.ok(leases.every(({ escrowPayment }) => escrowPayment?.state?.owner));
     return page(
@@ -135,24 +138,24 @@ function page(
   return { names, nextKey: pagination?.nextKey ?? new Uint8Array(), total: pagination?.total.toNumber() ?? -1 };
 }
 
-/** All pages, each asked for with nothing but the key of the one before. */
-function follow(ask: Ask, stage: MarketStage, asked: Asked, limit: number, repeatFilters: boolean): string[] {
+/** All pages, each requested with the key of the one before only. */
+function follow(list: List, stage: MarketStage, request: ListRequest, limit: number, repeatFilters: boolean): string[] {
   const names: string[] = [];
-  let answer = ask(stage, { ...asked, pagination: { ...asked.pagination, limit } });
+  let answer = list(stage, { ...request, pagination: { ...request.pagination, limit } });
   for (;;) {
     assert.ok(answer.names.length <= limit);
     assert.equal(answer.total, answer.names.length);
     names.push(...answer.names);
     if (answer.nextKey.length === 0) return names;
-    const pagination = { ...asked.pagination, limit, key: answer.nextKey };
-    answer = ask(stage, repeatFilters ? { ...asked, pagination } : { pagination });
+    const pagination = { ...request.pagination, limit, key: answer.nextKey };
+    answer = list(stage, repeatFilters ? { ...request, pagination } : { pagination });
   }
 }
 
 const stage = busyStage();
 
 test("without filters everything is listed, state by state, then by owner and number", () => {
-  assert.deepEqual(asks.Orders(stage, {}).names, [
+  assert.deepEqual(lists.Orders(stage, {}).names, [
     "0/9/1",
     "1/9/1",
     "2/9/1",
@@ -166,7 +169,7 @@ test("without filters everything is listed, state by state, then by owner and nu
     "1/100/3",
     "2/100/3",
   ]);
-  assert.deepEqual(asks.Leases(stage, {}).names, [
+  assert.deepEqual(lists.Leases(stage, {}).names, [
     "0/10/a/1",
     "1/10/a/1",
     "2/10/a/1",
@@ -178,15 +181,15 @@ test("without filters everything is listed, state by state, then by owner and nu
 
 test("an owner's things are listed by number, whatever their state", () => {
   const owner = tenants[1] as string;
-  assert.deepEqual(asks.Deployments(stage, { filters: { owner } }).names, ["1/9/1", "1/10/1", "1/100/2", "1/1000/1"]);
-  assert.deepEqual(asks.Orders(stage, { filters: { owner, state: "active" } }).names, ["1/10/2", "1/1000/2"]);
-  assert.deepEqual(asks.Bids(stage, { filters: { owner, dseq: 10 } }).names, ["1/10/a/2", "1/10/b/3"]);
-  assert.deepEqual(asks.Bids(stage, { filters: { owner, provider, state: "open" } }).names, ["1/9/a/1"]);
+  assert.deepEqual(lists.Deployments(stage, { filters: { owner } }).names, ["1/9/1", "1/10/1", "1/100/2", "1/1000/1"]);
+  assert.deepEqual(lists.Orders(stage, { filters: { owner, state: "active" } }).names, ["1/10/2", "1/1000/2"]);
+  assert.deepEqual(lists.Bids(stage, { filters: { owner, dseq: 10 } }).names, ["1/10/a/2", "1/10/b/3"]);
+  assert.deepEqual(lists.Bids(stage, { filters: { owner, provider, state: "open" } }).names, ["1/9/a/1"]);
 });
 
 test("a provider's things are listed by owner and number", () => {
   const filters = { provider: otherProvider, state: "lost" };
-  assert.deepEqual(asks.Bids(stage, { filters }).names, [
+  assert.deepEqual(lists.Bids(stage, { filters }).names, [
     "0/10/b/3",
     "0/1000/b/3",
     "1/10/b/3",
@@ -194,8 +197,8 @@ test("a provider's things are listed by owner and number", () => {
     "2/10/b/3",
     "2/1000/b/3",
   ]);
-  assert.deepEqual(asks.Leases(stage, { filters: { provider: otherProvider } }).names, []);
-  assert.deepEqual(asks.Leases(stage, { filters: { provider, state: "reclaiming" } }).names, [
+  assert.deepEqual(lists.Leases(stage, { filters: { provider: otherProvider } }).names, []);
+  assert.deepEqual(lists.Leases(stage, { filters: { provider, state: "reclaiming" } }).names, [
     "0/1000/a/4",
     "1/1000/a/4",
     "2/1000/a/4",
@@ -204,13 +207,13 @@ test("a provider's things are listed by owner and number", () => {
 
 test("one thing alone is listed by its full name", () => {
   const filters = { owner: tenants[0] as string, dseq: 10, gseq: 1, oseq: 1 };
-  assert.deepEqual(asks.Orders(stage, { filters }).names, ["0/10/2"]);
-  assert.deepEqual(asks.Orders(stage, { filters: { ...filters, state: "closed" } }).names, []);
-  assert.deepEqual(asks.Deployments(stage, { filters: { owner: tenants[0] as string, dseq: 9 } }).names, ["0/9/1"]);
+  assert.deepEqual(lists.Orders(stage, { filters }).names, ["0/10/2"]);
+  assert.deepEqual(lists.Orders(stage, { filters: { ...filters, state: "closed" } }).names, []);
+  assert.deepEqual(lists.Deployments(stage, { filters: { owner: tenants[0] as string, dseq: 9 } }).names, ["0/9/1"]);
 });
 
 test("page by page nothing is missed and nothing comes twice, in both directions and for every filter", () => {
-  const kinds = fc.constantFrom(...(Object.keys(asks) as (keyof typeof asks)[]));
+  const kinds = fc.constantFrom(...(Object.keys(lists) as (keyof typeof lists)[]));
   const filters = fc.record(
     {
       owner: fc.constantFrom(...tenants),
@@ -221,18 +224,18 @@ test("page by page nothing is missed and nothing comes twice, in both directions
   );
   fc.assert(
     fc.property(kinds, filters, fc.integer({ min: 1, max: 7 }), fc.boolean(), (kind, filters, limit, reverse) => {
-      const asked = { filters, pagination: { reverse } };
-      const whole = asks[kind](stage, asked).names;
-      assert.deepEqual(follow(asks[kind], stage, asked, limit, true), whole);
+      const request = { filters, pagination: { reverse } };
+      const whole = lists[kind](stage, request).names;
+      assert.deepEqual(follow(lists[kind], stage, request, limit, true), whole);
       // Alone, the key still knows owner, provider or state, whichever the list goes along.
-      if (Object.keys(filters).length <= 1) assert.deepEqual(follow(asks[kind], stage, asked, limit, false), whole);
+      if (Object.keys(filters).length <= 1) assert.deepEqual(follow(lists[kind], stage, request, limit, false), whole);
     }),
     { numRuns: runs(60, 2_000) },
   );
 });
 
 test("backwards, the last state comes first", () => {
-  assert.deepEqual(asks.Orders(stage, { pagination: { reverse: true, limit: 4 } }).names, [
+  assert.deepEqual(lists.Orders(stage, { pagination: { reverse: true, limit: 4 } }).names, [
     "2/100/3",
     "1/100/3",
     "0/100/3",
@@ -242,34 +245,34 @@ test("backwards, the last state comes first", () => {
 
 test("some may be skipped if the state is given", () => {
   const pagination = { offset: 2, limit: 1 };
-  assert.deepEqual(asks.Orders(stage, { filters: { state: "open" }, pagination }).names, ["2/9/1"]);
+  assert.deepEqual(lists.Orders(stage, { filters: { state: "open" }, pagination }).names, ["2/9/1"]);
   assert.equal(
-    outcomeOf(() => asks.Orders(stage, { pagination })),
+    outcomeOf(() => lists.Orders(stage, { pagination })),
     "sdk:18",
   );
 });
 
 test("a state that is none, and a key that was tampered with, are rejected", () => {
   assert.equal(
-    outcomeOf(() => asks.Orders(stage, { filters: { state: "lost" } })),
+    outcomeOf(() => lists.Orders(stage, { filters: { state: "lost" } })),
     "sdk:18",
   );
-  const { nextKey } = asks.Bids(stage, { pagination: { limit: 1 } });
+  const { nextKey } = lists.Bids(stage, { pagination: { limit: 1 } });
   assert.equal(
-    outcomeOf(() => asks.Bids(stage, { pagination: { key: nextKey } })),
+    outcomeOf(() => lists.Bids(stage, { pagination: { key: nextKey } })),
     "ok",
   );
   const tampered = Uint8Array.from(nextKey, (byte, index) => (index === 6 ? byte ^ 1 : byte));
   for (const key of [tampered, nextKey.subarray(1), Uint8Array.of(1)]) {
     assert.equal(
-      outcomeOf(() => asks.Bids(stage, { pagination: { key } })),
+      outcomeOf(() => lists.Bids(stage, { pagination: { key } })),
       "sdk:18",
     );
   }
 });
 
 test("the key of the next page has the real node's layout", () => {
-  const { nextKey } = asks.Bids(stage, { filters: { state: "open" }, pagination: { limit: 1 } });
+  const { nextKey } = lists.Bids(stage, { filters: { state: "open" }, pagination: { limit: 1 } });
   const [first = ""] = tenants;
   const bigEndian = (value: number, bytes: number) => Buffer.from(value.toString(16).padStart(2 * bytes, "0"), "hex");
   const numbers = [bigEndian(9, 8), bigEndian(1, 4), bigEndian(1, 4)];

@@ -20,7 +20,7 @@ interface ListOf<T> {
   readonly byProvider?: boolean;
 }
 
-/** What is empty or zero is not asked for. */
+/** Empty and zero fields do not filter. */
 interface Filters {
   readonly state: string;
   readonly owner: string;

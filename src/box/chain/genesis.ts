@@ -1,4 +1,4 @@
-/** How a chain begins: its name, its first hour, and who has how much. */
+/** Genesis: chain id, start time and balances. */
 import { parseAddress } from "../../market/address.ts";
 import type { Coin } from "../../market/coin.ts";
 import type { Context } from "./module.ts";
@@ -11,7 +11,7 @@ export interface Genesis {
   /** Height of the first block; 1 unless the chain carries on another's count. */
   readonly initialHeight?: bigint;
   readonly accounts: readonly GenesisAccount[];
-  /** Whether transactions without a sequence are taken; they are, unless told otherwise. */
+  /** Whether unordered transactions are enabled; true if not given. */
   readonly unordered?: boolean;
 }
 

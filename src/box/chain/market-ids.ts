@@ -42,7 +42,7 @@ export function readQueriedId(wire: Partial<BidID> | undefined): BidId {
   const { gseq = 0, oseq = 0, bseq = 0 } = wire ?? {};
   const owner = checkedAddress(wire?.owner ?? "", () => invalidArgument("invalid owner address"));
   const dseq = readUint64(wire?.dseq);
-  // A deployment, a group and an order have no provider; whoever asks for them does not look at this one.
+  // Queries for deployments, groups and orders have no provider and ignore this one.
   const provider = checkedAddress(wire?.provider ?? owner, () => invalidArgument("invalid provider address"));
   return { owner, dseq, gseq, oseq, provider, bseq };
 }

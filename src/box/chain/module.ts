@@ -1,4 +1,4 @@
-/** What a module of the application is made of, and what it may use while it works on a message, a block or a query. */
+/** A module of the application, and the context of its messages, blocks and queries. */
 import type { Codec } from "../../runtime/protobuf.ts";
 import type { AbciEvent } from "./abci.ts";
 import type { Store } from "./store.ts";
@@ -17,7 +17,7 @@ export interface Context extends BlockPoint {
   emit(event: AbciEvent): void;
 }
 
-/** Whatever the chain rejects, with the code and codespace that clients know it by. */
+/** An ABCI error with the code and codespace that clients match on. */
 export class ChainError extends Error {
   override readonly name = "ChainError";
   readonly codespace: string;
@@ -43,7 +43,7 @@ export type QueryHandler = (context: Context, request: Uint8Array) => Uint8Array
 export interface MessageEntry {
   /** The addresses that must have signed. */
   signers(message: Uint8Array): string[];
-  /** What the message must satisfy by itself; asked before anything else, so that nonsense never costs a fee. */
+  /** Stateless validation (ValidateBasic); runs first, so that an invalid message costs no fee. */
   validate?(message: Uint8Array): void;
   /** Works on one message, given its protobuf bytes, and answers with the bytes of its response. */
   handle(context: Context, message: Uint8Array): Uint8Array;
@@ -64,7 +64,7 @@ export function messageEntry<Wire, Read>(
   codec: Pick<Codec<Wire>, "decode">,
   parts: MessageParts<Wire, Read>,
 ): MessageEntry {
-  // Signers, validation and work ask for the same bytes one after the other.
+  // Signers, validation and handler decode the same bytes one after the other.
   const wire = memoized((bytes) => codec.decode(bytes));
   const message = memoized((bytes) => parts.read(wire(bytes)));
   return {
@@ -77,7 +77,7 @@ export function messageEntry<Wire, Read>(
   };
 }
 
-/** What was made of the same bytes before. */
+/** Memoizes by the identity of the bytes. */
 export function memoized<T>(make: (bytes: Uint8Array) => T): (bytes: Uint8Array) => T {
   const known = new WeakMap<Uint8Array, { value: T }>();
   return (bytes) => {

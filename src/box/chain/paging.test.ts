@@ -14,7 +14,7 @@ function tableOf(keys: Iterable<string>) {
 
 const letters = (count: number) => Array.from({ length: count }, (_, index) => String.fromCharCode(97 + index));
 
-test("a request without a limit gets a hundred and is told the total", () => {
+test("a request without a limit returns a hundred entries and the total", () => {
   const table = tableOf(Array.from({ length: 130 }, (_, index) => `${1000 + index}`));
   const { items, pagination } = paginate(table, undefined);
   assert.equal(items.length, 100);
@@ -22,7 +22,7 @@ test("a request without a limit gets a hundred and is told the total", () => {
   assert.equal(Buffer.from(pagination.nextKey).toString(), "1100");
 });
 
-test("a request with a limit is told the total only if it asks", () => {
+test("a request with a limit returns the total only if it sets count_total", () => {
   const table = tableOf(letters(5));
   const { pagination } = paginate(table, PageRequest.fromPartial({ limit: 2 }));
   assert.deepEqual([Buffer.from(pagination.nextKey).toString(), pagination.total.toNumber()], ["c", 0]);

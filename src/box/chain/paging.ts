@@ -11,7 +11,7 @@ interface PageOptions<T> {
   readonly where?: (value: T, key: string) => boolean;
 }
 
-/** What a request without a limit gets; such a request is also told the total. */
+/** Page size of a request without a limit; its response also has the total. */
 const defaultLimit = 100;
 
 export function paginate<T>(

@@ -47,10 +47,10 @@ test("whatever blocks write and take back, every height that is kept reads as it
         });
         pastStates.add({ chainId: "lab-1", height: BigInt(height), timeNs: BigInt(height) }, replaced);
         const now = contents(store);
-        for (let asked = 0n; asked <= BigInt(height); asked++) {
-          const state = pastStates.at(asked);
-          assert.equal(state === undefined, pastStates.lowest === undefined || asked < pastStates.lowest);
-          if (state) assert.deepEqual([state.point.height, contents(state.store)], [asked, then[Number(asked)]]);
+        for (let queried = 0n; queried <= BigInt(height); queried++) {
+          const state = pastStates.at(queried);
+          assert.equal(state === undefined, pastStates.lowest === undefined || queried < pastStates.lowest);
+          if (state) assert.deepEqual([state.point.height, contents(state.store)], [queried, then[Number(queried)]]);
         }
         assert.deepEqual(contents(store), now, "looking back changes nothing");
       }
@@ -84,7 +84,7 @@ function amountIn(value: Uint8Array): bigint {
   return BigInt(QueryBalanceResponse.decode(value).balance?.amount ?? 0);
 }
 
-test("a few hundred heights can be asked about, and no older ones", () => {
+test("a few hundred heights can be queried, and no older ones", () => {
   const chain = createTestApp([alice]);
   for (let sent = 1; sent <= 5; sent++) chain.deliver(chain.sign(alice, [sendMessage(alice.address, bob.address, 1)]));
   const heights = [1n, 2n, 3n, 4n, 5n];
@@ -106,14 +106,14 @@ test("an old height is answered over RPC and gRPC, in the words of a real node w
   for (let sent = 1; sent <= 3; sent++) chain.deliver(chain.sign(alice, [sendMessage(alice.address, bob.address, 1)]));
   while (chain.app.height < 302n) chain.block();
   const node = await startNode(t, { app: chain.app });
-  const asked = async (height: number) => {
+  const queryAt = async (height: number) => {
     const data = Buffer.from(ofBob).toString("hex");
     const { response } = await node.call("abci_query", { path: balancePath, data, height: `${height}` });
     return response;
   };
-  const found = await asked(2);
+  const found = await queryAt(2);
   assert.deepEqual([amountIn(Buffer.from(found.value, "base64")), found.height], [2n, "2"]);
-  const gone = await asked(1);
+  const gone = await queryAt(1);
   assert.deepEqual([gone.code, gone.codespace], [38, "sdk"]);
   assert.match(gone.log, /^failed to load state at height 1; .* \(latest height: 302\): not found$/);
   const { call } = openGrpcClient(t, node.grpcUrl);

@@ -33,7 +33,7 @@ export function createPastStates(now: Store, bounds: StateBounds): PastStates {
   /** Oldest first, one for each height without a gap. */
   const entries: Entry[] = [];
   let keys = 0;
-  /** Whoever asks for an old height asks for it again: lists come in pages. */
+  /** An old height is queried repeatedly: lists come in pages. */
   let last: State | undefined;
 
   return {
@@ -58,7 +58,7 @@ export function createPastStates(now: Store, bounds: StateBounds): PastStates {
   };
 }
 
-/** The state before the first of these blocks. Tables are put together when they are asked for, most are not. */
+/** The state before the first of these blocks. Tables are built on first access; most are never read. */
 function stateBefore(now: Store, blocks: readonly Entry[]): Store {
   const state = createOverlay(now);
   const ready = new Set<string>();

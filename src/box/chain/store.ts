@@ -18,7 +18,7 @@ export interface Store {
 }
 
 interface BaseStore extends Store {
-  /** A transaction that also tells what stood where it wrote. May not be nested. */
+  /** A transaction that also returns the replaced values. May not be nested. */
   revise<R>(work: () => R): { readonly result: R; readonly replaced: Replaced };
 }
 

@@ -31,7 +31,7 @@ export interface Fee {
   readonly gasLimit: bigint;
   /** Empty when the first signer pays. */
   readonly payer: string;
-  /** Empty when nobody else pays. */
+  /** Empty without a fee grant. */
   readonly granter: string;
 }
 
@@ -54,7 +54,7 @@ interface Signer {
 export type MessageEntries = ReadonlyMap<string, MessageEntry>;
 
 const secp256k1Url = "/cosmos.crypto.secp256k1.PubKey";
-/** Field numbers with this bit may be unknown: whoever added them said that they can be left unread. */
+/** Unknown fields with this bit in their number are non-critical and are ignored. */
 const nonCritical = 1 << 10;
 
 /** Throws a plain Error that says what is wrong with the bytes. */
@@ -123,7 +123,7 @@ function wireName(wireType: number): string {
   return Object.entries(wireTypes).find(([, number]) => number === wireType)?.[0] ?? `unknown type: ${wireType}`;
 }
 
-/** Throws as decodeTransaction does when nobody knows the message. */
+/** Throws as decodeTransaction does if no module handles the message. */
 export function decodeMessage(typeUrl: string, value: Uint8Array, entries: MessageEntries): TxMessage {
   const entry = entries.get(typeUrl);
   if (!entry) throw unresolved(typeUrl);

@@ -185,7 +185,7 @@ const cases: Readonly<Record<RuleName, (stage: Stage) => Promise<void>>> = {
     assert.equal(await stage.gets("one", { pin: "10.0.0.7" }), "10.0.0.7");
     assert.equal(await stage.gets("two", { annotations: { "metallb.io/loadBalancerIPs": "10.0.0.8" } }), "10.0.0.8");
   },
-  async "pinned in vain"(stage) {
+  async "pinned address is not available"(stage) {
     await stage.pool("p", ["10.0.0.1-10.0.0.9"]);
     await stage.gets("one");
     assert.equal(await stage.gets("two", { pin: "10.0.0.1" }), "none");
@@ -221,7 +221,7 @@ const cases: Readonly<Record<RuleName, (stage: Stage) => Promise<void>>> = {
   async "no overlap"(stage) {
     await stage.pool("p", ["10.0.0.1-10.0.0.4"]);
     await stage.pool("q", ["10.0.0.4-10.0.0.9"]);
-    assert.match(stage.metalLb.refused ?? "", /overlaps/);
+    assert.match(stage.metalLb.rejectedBecause ?? "", /overlaps/);
     assert.equal(await stage.gets("one", { pin: "10.0.0.9" }), "none");
     assert.equal(await stage.gets("two"), "10.0.0.1");
   },
@@ -309,12 +309,12 @@ test("it gives what the real one gave, step by step", async () => {
       const { name, namespace = "", labels = {}, annotations = {} } = metadata;
       if (!server.get(kinds.namespace, { name: namespace }))
         server.create(kinds.namespace, { metadata: { name: namespace } }, "test");
-      const { [allocatedAnnotation]: _, ...asked } = annotations;
+      const { [allocatedAnnotation]: _, ...requested } = annotations;
       const ports = recordsOf(fieldsOf(spec)["ports"]).map(({ nodePort: __, ...port }) => port);
       const { selector, type } = fieldsOf(spec);
       server.create(
         kinds.service,
-        { metadata: { name, namespace, labels, annotations: asked }, spec: { type, selector, ports } },
+        { metadata: { name, namespace, labels, annotations: requested }, spec: { type, selector, ports } },
         "provider-services",
       );
       await stage.pool("default", ip.pools.default.spec.addresses);
@@ -324,12 +324,14 @@ test("it gives what the real one gave, step by step", async () => {
       const recorded = ip.loadBalancers[metadata.name];
       assert.deepEqual(live?.["status"], recorded?.status, `${step} ${metadata.name}`);
       assert.deepEqual(live?.metadata.annotations, recorded?.annotations, `${step} ${metadata.name}`);
-      const told = ip.events.filter(([, name, , , by]) => name === metadata.name && by === "metallb-controller");
+      const expectedEvents = ip.events.filter(
+        ([, name, , , by]) => name === metadata.name && by === "metallb-controller",
+      );
       const ours = server
         .list(kinds.event)
         .filter((each) => fieldsOf(each["regarding"])["uid"] === live?.metadata.uid)
         .map((each) => [each["type"], metadata.name, each["reason"], each["note"], each["reportingController"]]);
-      assert.deepEqual(ours.map(String).sort(), told.map(String).sort());
+      assert.deepEqual(ours.map(String).sort(), expectedEvents.map(String).sort());
     }
     assert.deepEqual(stage.statusOf("default"), ip.pools.default.status, step);
     for (const line of stage.metalLb.metrics().trim().split("\n"))

@@ -24,7 +24,7 @@ import type { Random } from "../../runtime/random.ts";
 import { type AddressClaim, createAllocator, overlapOf } from "./allocator.ts";
 
 interface MetalLbDeps {
-  /** With a name of its own, "metallb-controller": its fields are nobody else's. */
+  /** With a name of its own, "metallb-controller": no other field manager owns its fields. */
   readonly kube: Kube;
   readonly clock: Clock;
   readonly random: Random;
@@ -41,7 +41,7 @@ export function createMetalLb(deps: MetalLbDeps) {
   const queue = createQueue({ name: "metallb", work, concurrency: 1, ...deps });
   let services: ReturnType<typeof watchServices> | undefined;
   let pools: ReturnType<typeof watchPools> | undefined;
-  let refused: string | undefined;
+  let rejectedBecause: string | undefined;
   /** Pools were read; no Service is looked at before. */
   let isLoaded = false;
 
@@ -60,20 +60,20 @@ export function createMetalLb(deps: MetalLbDeps) {
     await Promise.all([services?.synced(signal), pools?.synced(signal)]);
     if (key === poolsKey) await configure(signal);
     else if (isLoaded) await converge(key, signal);
-    await tellPools(signal);
+    await updatePoolStatus(signal);
     return done();
   }
 
   async function configure(signal: AbortSignal): Promise<void> {
     const all = [...(pools?.list() ?? [])].map(({ pool }) => pool).sort((a, b) => (a.name < b.name ? -1 : 1));
-    refused = overlapOf(all);
-    if (refused !== undefined) {
-      log.info("configuration refused", { reason: refused });
+    rejectedBecause = overlapOf(all);
+    if (rejectedBecause !== undefined) {
+      log.info("configuration rejected", { reason: rejectedBecause });
       return;
     }
     allocator.setPools(new Map(all.map((pool) => [pool.name, pool])));
     isLoaded = true;
-    // Those that have an address come first, so that nobody takes it from them; and nothing comes between.
+    // Those that have an address come first, so that no other Service takes it; and nothing comes between.
     const balancers = [...(services?.list() ?? [])].filter(isBalancer);
     balancers.sort((a, b) => assignedAddresses(b).length - assignedAddresses(a).length);
     for (const { metadata } of balancers) await converge(nameOf(metadata), signal);
@@ -95,9 +95,10 @@ export function createMetalLb(deps: MetalLbDeps) {
     }
     const { address, why } = addressFor(live);
     const pool = address === undefined ? undefined : allocator.poolNameOf(name);
-    if (why !== undefined) tell(live, "Warning", "AllocationFailed", `Failed to allocate IP for "${name}": ${why}`);
+    if (why !== undefined)
+      emitEvent(live, "Warning", "AllocationFailed", `Failed to allocate IP for "${name}": ${why}`);
     const isNew = address !== undefined && !assignedAddresses(live).includes(address);
-    if (isNew) tell(live, "Normal", "IPAllocated", `Assigned IP ["${address}"]`);
+    if (isNew) emitEvent(live, "Normal", "IPAllocated", `Assigned IP ["${address}"]`);
     await write(live, address, pool, signal);
     if (before !== allocator.sharingOf(name) && before !== "") reprocess();
   }
@@ -109,13 +110,13 @@ export function createMetalLb(deps: MetalLbDeps) {
     const [pool, pinned] = [metalLbWord(annotations, "address-pool"), requestedAddress(service)];
     // One of another family is as good as none.
     const given = assignedAddresses(service).find((each) => readIpAddress(each)?.family === claim.family);
-    // Without pools nobody has an address, and nobody is told.
+    // Without pools no Service has an address, and no event is emitted.
     if (!allocator.hasPools) return {};
     if (given !== undefined && (pinned === "" || pinned === given)) {
       const objection = allocator.assign(claim, given);
       if (objection === undefined && (pool === "" || allocator.poolNameOf(name) === pool)) return { address: given };
       const note = `current IP for "${name}" not allowed by config, will attempt for new IP assignment: ${objection}`;
-      if (objection !== undefined) tell(service, "Normal", "ClearAssignment", note);
+      if (objection !== undefined) emitEvent(service, "Normal", "ClearAssignment", note);
     }
     allocator.unassign(name);
     if (pinned === "") {
@@ -141,11 +142,11 @@ export function createMetalLb(deps: MetalLbDeps) {
   ): Promise<void> {
     const [had] = assignedAddresses(service);
     const { annotations = {} } = service.metadata;
-    const isTold = annotations[allocatedAnnotation] === pool;
-    if (had === address && isTold) return;
+    const isAnnotated = annotations[allocatedAnnotation] === pool;
+    if (had === address && isAnnotated) return;
     const old = Object.keys(annotations).find((each) => each.startsWith("metallb.universe.tf/"));
     if (old !== undefined)
-      tell(service, "Warning", "deprecatedAnnotation", `Service uses deprecated annotation ${old}`);
+      emitEvent(service, "Warning", "deprecatedAnnotation", `Service uses deprecated annotation ${old}`);
     const loadBalancer = address === undefined ? {} : { ingress: [{ ip: address, ipMode: "VIP" }] };
     const same: PatchOperation = { op: "test", path: "/metadata/uid", value: service.metadata.uid };
     try {
@@ -153,8 +154,10 @@ export function createMetalLb(deps: MetalLbDeps) {
         const status: PatchOperation = { op: "add", path: "/status/loadBalancer", value: loadBalancer };
         await kube.patch(kinds.service, service.metadata, [same, status], { subresource: "status", signal });
       }
-      if (!isTold)
-        await kube.patch(kinds.service, service.metadata, [same, ...poolTold(annotations, pool)], { signal });
+      if (!isAnnotated)
+        await kube.patch(kinds.service, service.metadata, [same, ...poolAnnotationPatch(annotations, pool)], {
+          signal,
+        });
     } catch (thrown) {
       // It is gone, or another by now: its event comes.
       if (!ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND") && !ProviderError.is(thrown, "AKP_KUBE_CONFLICT"))
@@ -162,7 +165,7 @@ export function createMetalLb(deps: MetalLbDeps) {
     }
   }
 
-  async function tellPools(signal: AbortSignal): Promise<void> {
+  async function updatePoolStatus(signal: AbortSignal): Promise<void> {
     for (const { object } of pools?.list() ?? []) {
       const counters = allocator.countersOf(object.metadata.name);
       const status = fieldsOf(object["status"]);
@@ -177,7 +180,7 @@ export function createMetalLb(deps: MetalLbDeps) {
     }
   }
 
-  function tell(service: KubeObject, type: "Normal" | "Warning", reason: string, note: string): void {
+  function emitEvent(service: KubeObject, type: "Normal" | "Warning", reason: string, note: string): void {
     const { name, namespace = "", uid = "" } = service.metadata;
     events.record({
       regarding: { apiVersion: "v1", kind: "Service", name, namespace, uid },
@@ -191,8 +194,8 @@ export function createMetalLb(deps: MetalLbDeps) {
   return {
     queue,
     /** Why the configuration is not in force, if it is not. */
-    get refused(): string | undefined {
-      return refused;
+    get rejectedBecause(): string | undefined {
+      return rejectedBecause;
     },
     /** As the controller's own page of metrics has it. */
     metrics(): string {
@@ -264,7 +267,10 @@ function claimOf(service: KubeObject): AddressClaim {
   };
 }
 
-function poolTold(annotations: Readonly<Record<string, string>>, pool: string | undefined): PatchOperation[] {
+function poolAnnotationPatch(
+  annotations: Readonly<Record<string, string>>,
+  pool: string | undefined,
+): PatchOperation[] {
   const path = `/metadata/annotations/${allocatedAnnotation.replaceAll("/", "~1")}`;
   if (pool === undefined) return [{ op: "remove", path }];
   if (Object.keys(annotations).length === 0)

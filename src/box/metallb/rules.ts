@@ -29,7 +29,7 @@ export const metalLbRules = [
   },
   {
     name: "kept over a restart",
-    says: "no Service is looked at before pools are loaded; then those that have an address come first, so that nobody takes it",
+    says: "no Service is looked at before pools are loaded; then those that have an address come first, so that no other Service takes it",
     where:
       "internal/k8s/controllers/service_controller.go, initialLoadPerformed; service_controller_reload.go, reprocessAll",
   },
@@ -69,13 +69,13 @@ export const metalLbRules = [
     where: `${usage}, Requesting specific IPs`,
   },
   {
-    name: "pinned in vain",
+    name: "pinned address is not available",
     says: "If MetalLB does not own the requested address, or if the address is already in use by another service, assignment will fail and MetalLB will log a warning event",
     where: `${usage}, Requesting specific IPs`,
   },
   {
     name: "pinned anew",
-    says: "a Service that asks for another address than it has loses the one it has before the other is tried",
+    says: "a Service that requests another address than it has loses the one it has before the other is tried",
     where: "controller/service.go, convergeBalancer",
   },
   {
@@ -95,7 +95,7 @@ export const metalLbRules = [
   },
   {
     name: "no overlap",
-    says: "a configuration in which ranges of two pools overlap is refused as a whole, and the one before stays in force",
+    says: "a configuration in which ranges of two pools overlap is rejected as a whole, and the one before stays in force",
     where: "internal/config/config.go, poolsFor",
   },
   {

@@ -1,6 +1,6 @@
 /**
  * Deployment, market and escrow put together. They need each other: a deployment is alive as long as its escrow
- * account, and a lease as long as its payment, so escrow tells the others when the money has come to its end.
+ * account, and a lease as long as its payment, so escrow notifies the others when the money runs out.
  */
 import { LeaseClosedReason } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { Decimal } from "../../../market/decimal.ts";

@@ -51,7 +51,7 @@ test("the recorded votes are signatures over the bytes that we would sign", () =
   }
 });
 
-test("our own blocks are hashed and signed so that a stranger can check them", async (t) => {
+test("our own blocks are hashed and signed so that any client can verify them", async (t) => {
   const node = await startNode(t);
   for (let made = 0; made < 3; made++) node.step();
   const { validators } = await node.call("validators");

@@ -2,7 +2,7 @@
 import type { Clock, Timer } from "../../../runtime/clock.ts";
 
 interface BlockClock {
-  /** A chain without a block cannot be asked anything, so the first may be made at once. */
+  /** A chain without a block cannot answer queries, so the first block may be made at once. */
   start(atOnce: boolean): void;
   stop(): void;
   /** Rejects when a block could not be made; no more are tried then. */
@@ -13,7 +13,7 @@ export function createBlockClock(clock: Clock, blockMs: number, step: () => void
   let timer: Timer | undefined;
   let dueMs = 0;
   const { promise: failed, reject: fail } = Promise.withResolvers<never>();
-  // Whoever cares races it against the end; a failure nobody waits for must not end the process.
+  // Waiters race it against the end; without a waiter, its failure must not end the process.
   failed.catch(() => undefined);
 
   function tick(): void {

@@ -19,7 +19,7 @@ export function txHash(tx: Uint8Array): string {
   return upperHex(sha256(tx));
 }
 
-/** The block after `last`. The application has moved on when this returns; it cannot be asked twice. */
+/** The block after `last`. The application has moved on when this returns; call it once per height. */
 export function makeBlock(
   app: App,
   validator: Validator,

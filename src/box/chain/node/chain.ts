@@ -18,7 +18,7 @@ const chainReplaySliceBlocks = 256;
 
 export interface ChainOptions {
   readonly app: App;
-  /** Tells the time of blocks, and when the next one is due. */
+  /** Sets the time of blocks, and when the next one is due. */
   readonly clock: Clock;
   /** Where the chain survives a restart; without it the chain ends with the process. */
   readonly file?: string;
@@ -86,7 +86,7 @@ export function createChain(options: ChainOptions): BoxChain {
     return app.height === 0n ? origin.initialHeight : app.height + 1n;
   }
 
-  /** CometBFT writes its index when it has told of the block, so a client that asks at once is answered "not found". */
+  /** CometBFT writes its index after it publishes the block event, so an immediate query returns "not found". */
   function indexLater(block: Block): void {
     const timer = clock.timer(indexMs, () => {
       indexing.delete(timer);

@@ -163,7 +163,7 @@ export function validatorJson(validator: Validator): unknown {
   };
 }
 
-/** Evidence must be younger than a stake takes to unbond; nobody unbonds here, the values are the network's. */
+/** Evidence must be younger than a stake takes to unbond; there is no unbonding here, the values are the network's. */
 export const consensusParamsJson = {
   block: { max_bytes: `${chainBlockBytes}`, max_gas: `${chainBlockGas}` },
   evidence: { max_age_num_blocks: "100000", max_age_duration: "172800000000000", max_bytes: "1048576" },
@@ -172,5 +172,5 @@ export const consensusParamsJson = {
   abci: { vote_extensions_enable_height: "0" },
 };
 
-/** Every block tells them, as the network's do. */
+/** Part of every block, as on the network. */
 const consensusUpdatesJson = { ...consensusParamsJson, version: {}, abci: {} };

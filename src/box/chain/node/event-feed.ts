@@ -1,4 +1,4 @@
-/** Tells subscribers about blocks and transactions, in the order in which CometBFT does. */
+/** Publishes blocks and transactions to subscribers, in CometBFT's order. */
 import type { AbciEvent } from "../abci.ts";
 import type { Block } from "./block-store.ts";
 import { eventJson, headerJson, newBlockEventJson, txEventJson } from "./encoding.ts";
@@ -24,7 +24,7 @@ interface Subscription {
 export function createEventFeed(): EventFeed {
   const subscriptions = new Set<Subscription>();
 
-  function tell(name: string, data: () => unknown, values: Map<string, string[]>): void {
+  function publish(name: string, data: () => unknown, values: Map<string, string[]>): void {
     add(values, "tm.event", name);
     let event: FeedEvent | undefined;
     for (const subscription of [...subscriptions]) {
@@ -44,15 +44,15 @@ export function createEventFeed(): EventFeed {
       return () => void subscriptions.delete(subscription);
     },
     publish(block) {
-      // Nobody listens most of the time; a busy block need not be spelled out for nobody.
+      // Skips encoding the block if there is no subscriber, which is the usual case.
       if (subscriptions.size === 0) return;
       const { header, output, txs } = block;
-      tell("NewBlock", () => newBlockEventJson(block), valuesOf(output.events));
-      tell("NewBlockHeader", () => ({ header: headerJson(header) }), new Map());
+      publish("NewBlock", () => newBlockEventJson(block), valuesOf(output.events));
+      publish("NewBlockHeader", () => ({ header: headerJson(header) }), new Map());
       const summary = { height: `${header.height}`, events: output.events.map(eventJson), num_txs: `${txs.length}` };
-      tell("NewBlockEvents", () => summary, valuesOf(output.events));
+      publish("NewBlockEvents", () => summary, valuesOf(output.events));
       for (const index of txs.keys()) {
-        tell("Tx", () => txEventJson({ block, index }), txValues(block, index));
+        publish("Tx", () => txEventJson({ block, index }), txValues(block, index));
       }
     },
     get subscriptions() {

@@ -92,7 +92,7 @@ test("rejected calls leave room for others on their connection", async (t) => {
   assert.equal((await call("/test.Query/Echo")).status, 0);
 });
 
-test("a client that resets its call or its connection disturbs nobody", async (t) => {
+test("a client that resets its call or its connection does not affect others", async (t) => {
   const node = await startNode(t);
   const session = connect(node.grpcUrl);
   const stream = session.request({
@@ -123,7 +123,7 @@ test("transactions are broadcast and found again over gRPC", async (t) => {
   const sent = (await broadcast(BroadcastMode.BROADCAST_MODE_SYNC)).tx;
   assert.equal(sent?.code, 0);
   const again = (await broadcast(BroadcastMode.BROADCAST_MODE_ASYNC)).tx;
-  assert.deepEqual([again?.code, again?.codespace], [0, ""], "asynchronously nothing is told");
+  assert.deepEqual([again?.code, again?.codespace], [0, ""], "BROADCAST_MODE_ASYNC does not wait for CheckTx");
   const known = (await broadcast(BroadcastMode.BROADCAST_MODE_SYNC)).tx;
   assert.deepEqual([known?.code, known?.codespace], [19, "sdk"]);
   assert.equal((await broadcast(BroadcastMode.BROADCAST_MODE_SYNC, words("bad one"))).tx?.code, 5);
@@ -150,7 +150,7 @@ test("transactions are broadcast and found again over gRPC", async (t) => {
   assert.equal((await search("nonsense")).status, 13);
 });
 
-test("the node tells about itself and its blocks over gRPC", async (t) => {
+test("the node returns its status and blocks over gRPC", async (t) => {
   const node = await startNode(t);
   node.step();
   node.step();
@@ -184,16 +184,16 @@ test("the node tells about itself and its blocks over gRPC", async (t) => {
   );
 });
 
-test("the network's own client library asks the node over gRPC", async (t) => {
+test("the network's own client library queries the node over gRPC", async (t) => {
   const plain = createFakeApp();
   const path = "/akash.market.v1beta5.Query/Orders";
   const orders = QueryOrdersResponse.fromPartial({ orders: [{ id: { owner: "akash1owner", dseq: 5 } }] });
   const app = Object.assign(Object.create(plain) as typeof plain, {
     queryPaths: [path],
-    query: (asked: string, request: Uint8Array) =>
-      asked === path
+    query: (queried: string, request: Uint8Array) =>
+      queried === path
         ? { code: 0, codespace: "", log: "", value: QueryOrdersResponse.encode(orders).finish(), height: plain.height }
-        : plain.query(asked, request),
+        : plain.query(queried, request),
   });
   const node = await startNode(t, { app });
   node.step();

@@ -60,7 +60,7 @@ const sdkCodes: Record<number, number> = {
 
 /**
  * A query handler fails with a status; on its way through ABCI it is wrapped into words: "rpc error: code = NotFound
- * desc = order not found: key not found". Over gRPC the status is told as it was.
+ * desc = order not found: key not found". Over gRPC the original status is sent.
  */
 function statusOf({ code, codespace, log }: QueryResult): GrpcStatus {
   if (code === 0) return grpcOk;

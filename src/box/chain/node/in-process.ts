@@ -9,7 +9,7 @@ import { createSubscriptions } from "./subscriptions.ts";
 
 interface InProcess {
   transport(name: string): RpcTransport;
-  /** Nobody is answered any more. */
+  /** Stops answering calls. */
   stop(): void;
 }
 

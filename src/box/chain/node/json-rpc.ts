@@ -9,7 +9,7 @@ const chainBatchRequests = 10;
 
 export interface HttpAnswer {
   readonly status: number;
-  /** Empty when nothing was asked that wants an answer. */
+  /** Empty if the body has notifications only. */
   readonly body: string;
 }
 

@@ -98,7 +98,7 @@ test("what a block has made invalid is dropped, and may be sent again", () => {
   for (const words of ["one", "until 1 two", "three"]) mempool.take(tx(words));
   block(app, mempool);
   assert.deepEqual(texts(mempool.waiting(10)), ["three"]);
-  assert.equal(mempool.take(tx("until 1 two")).code, 42, "asked anew, not from the cache");
+  assert.equal(mempool.take(tx("until 1 two")).code, 42, "checked again, not from the cache");
 });
 
 test("a transaction does not keep the buffer alive in which it came", () => {

@@ -18,7 +18,7 @@ export interface MempoolBounds {
 }
 
 export interface Mempool {
-  /** Asks the application; what it accepts waits for a block. Rejects what is known, too large or one too many. */
+  /** Runs CheckTx and queues an accepted transaction. Rejects known and oversized ones, and all while the pool is full. */
   take(tx: Uint8Array): TxResult;
   /** What fits into the next block, oldest first. */
   nextBlock(): Uint8Array[];

@@ -58,7 +58,7 @@ test("time goes on from block to block, also when the clock stands still or is s
   assert.equal(node.step().header.timeNs, BigInt(clock.now()) * nsPerMs);
 });
 
-test("a chain may begin at any height, and is asked for from there", async (t) => {
+test("a chain with an initial height answers queries from that height on", async (t) => {
   const node = await startNode(t, { genesis: { initialHeight: 1_000n, timeNs: 5n, state: { hello: "world" } } });
   assert.equal(node.step().header.height, 1_000n);
   assert.equal(node.step().header.height, 1_001n);
@@ -67,7 +67,7 @@ test("a chain may begin at any height, and is asked for from there", async (t) =
   await assert.rejects(node.call("block", { height: "5" }), /height 5 is not available, lowest height is 1000/);
 });
 
-test("without a clock's help blocks are made when asked, and the block is handed out", async (t) => {
+test("without a block clock, step makes a block and returns it", async (t) => {
   const node = await startNode(t);
   await node.call("broadcast_tx_sync", { tx: wordsBase64("one") });
   const block = node.step();
@@ -76,7 +76,7 @@ test("without a clock's help blocks are made when asked, and the block is handed
   assert.equal(block.id.hash, (await node.call("block")).block_id.hash);
 });
 
-test("an application that breaks stops the chain: no more blocks, and whoever watches is told", async (t) => {
+test("an application that breaks stops the chain: no more blocks, and waiters receive the error", async (t) => {
   const clock = createVirtualClock();
   const node = await startNode(t, { clock, blockMs: 1_000, socketClock: realClock });
   await node.call("broadcast_tx_sync", { tx: wordsBase64("panic now") });
@@ -86,7 +86,7 @@ test("an application that breaks stops the chain: no more blocks, and whoever wa
   assert.equal(node.height, 1n);
   assert.throws(() => node.step(), /the application lost its footing/);
   assert.equal(clock.pendingTimers, 0);
-  assert.equal((await node.call("status")).sync_info.latest_block_height, "1", "it can still be asked");
+  assert.equal((await node.call("status")).sync_info.latest_block_height, "1", "it still answers queries");
 });
 
 test("a port that is taken is reported with its address, and nothing is left behind", async (t) => {
@@ -115,7 +115,7 @@ test("a node can be stopped twice, and before it started", async () => {
   await other.stop();
 });
 
-test("a client that nobody here wrote finds chain id, height and blocks", async (t) => {
+test("a third-party client finds chain id, height and blocks", async (t) => {
   const node = await startNode(t);
   await node.call("broadcast_tx_sync", { tx: wordsBase64("one") });
   node.step();

@@ -20,10 +20,10 @@ import { txService } from "./services/tx-service.ts";
 import { subscriptionMethods } from "./subscriptions.ts";
 import { createSockets } from "./websocket.ts";
 
-/** After its block, until a transaction can be found: a real node indexes when it has told of the block. */
+/** After its block, until a transaction can be found: a real node indexes after it publishes the block. */
 export const chainIndexMs = 20;
 
-/** A transaction can be found a moment after its block, as on a real node, unless told otherwise. */
+/** A transaction can be found a moment after its block, as on a real node, unless set otherwise. */
 export interface NodeOptions extends ChainOptions {
   readonly log: Log;
   /** False: it is reached within the process only. */
@@ -39,7 +39,7 @@ export interface NodeOptions extends ChainOptions {
 }
 
 export interface Node {
-  /** Replays the file, listens, and begins to make blocks by the clock if told to. */
+  /** Replays the file, listens, and starts to make blocks by the clock if configured. */
   start(): Promise<void>;
   /** Leaves nothing behind; also after a start that failed. */
   stop(): Promise<void>;

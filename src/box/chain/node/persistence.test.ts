@@ -189,15 +189,15 @@ test("a block whose record cannot be written is not made, and is tried again", a
   );
 });
 
-test("a process that is killed loses no block that anybody was told of", { timeout: 180_000 }, async (t) => {
+test("a process that is killed loses no block that a client has seen", { timeout: 180_000 }, async (t) => {
   const file = join(temporaryFolder(t), "chain");
-  const told = new Map<string, string>();
+  const seen = new Map<string, string>();
   for (let lives = 0; lives < runs(2, 10); lives++) {
     await using owner = createOwner();
     const child = startProcess(owner, file);
     const { rpcUrl, height } = await eventually("the node listens", () => child.lines.find(({ rpcUrl }) => rpcUrl));
-    assert.ok(Number(height) >= told.size, `it came back at ${height} with ${told.size} blocks told`);
-    for (const [each, hash] of told) {
+    assert.ok(Number(height) >= seen.size, `it came back at ${height} with ${seen.size} blocks seen`);
+    for (const [each, hash] of seen) {
       const { result } = (await (await fetch(`${rpcUrl}/block?height=${each}`)).json()) as Answer;
       assert.equal(result.block_id.hash, hash, `block ${each}`);
     }
@@ -207,11 +207,11 @@ test("a process that is killed loses no block that anybody was told of", { timeo
     const committed = await Promise.all(sending);
     await eventually("more blocks", () => child.lines.length > 10);
     await child.kill();
-    for (const { height, hash } of child.lines) if (hash) told.set(height, hash);
-    for (const { result } of committed) assert.ok(told.has(result.height));
+    for (const { height, hash } of child.lines) if (hash) seen.set(height, hash);
+    for (const { result } of committed) assert.ok(seen.has(result.height));
   }
   const node = await startNode(t, { file });
-  for (const [height, hash] of told) assert.equal((await node.call("block", { height })).block_id.hash, hash);
+  for (const [height, hash] of seen) assert.equal((await node.call("block", { height })).block_id.hash, hash);
 });
 
 async function withNode(file: string, work: (node: Awaited<ReturnType<typeof startNode>>) => Promise<void>) {

@@ -1,7 +1,7 @@
 /**
  * The chain's file: how it began, then every block's time and transactions. The application is deterministic, so that
  * is all it takes to be where we were. A block is handed to the operating system before it is made, so a process that
- * is killed loses nothing that anybody was told. (A machine that loses power may lose the last blocks: syncing each to
+ * is killed loses nothing that a client has seen. (A machine that loses power may lose the last blocks: syncing each to
  * the disk would take longer than making it.)
  */
 import { closeSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from "node:fs";
@@ -10,7 +10,7 @@ import { ProviderError, reasonOf, systemCodeOf } from "../../../runtime/errors.t
 import { bytes, int64, messageOf, repeated, required } from "../../../runtime/protobuf.ts";
 import type { BlockInput } from "../abci.ts";
 
-/** How a chain began: remembered by its file, told to whoever asks for its genesis. */
+/** The chain's genesis, kept in its file and served by the RPC method genesis. */
 export interface Origin {
   readonly chainId: string;
   readonly timeNs: bigint;
@@ -110,7 +110,7 @@ function createChainFile(path: string, fd: number, wanted: Origin): ChainFile {
         end = record.end;
         yield recordedBlock.decode(record.bytes);
       }
-      // What is behind the last whole record was being written when the process died; nobody was told of it.
+      // What is behind the last whole record was being written when the process died; no client has seen it.
       ftruncateSync(fd, end);
     },
     append: (block) => attempt(path, () => write(recordedBlock.encode({ ...block, txs: [...block.txs] }))),

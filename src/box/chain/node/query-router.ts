@@ -9,7 +9,7 @@ export type NodeService = (request: Uint8Array) => Uint8Array;
 
 export interface QueryRouter {
   has(path: string): boolean;
-  /** Services of all paths, for telling an unknown service from an unknown method. */
+  /** Services of all paths, to distinguish an unknown service from an unknown method. */
   hasService(name: string): boolean;
   /** Height 0 is that of the latest state; of the others only the last ones are kept. */
   query(path: string, request: Uint8Array, height: bigint): QueryResult;

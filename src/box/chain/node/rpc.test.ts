@@ -60,7 +60,7 @@ test("a body beyond the limit is rejected before it is read to its end", async (
   assert.equal((await node.post(" ".repeat(chainRequestBytes))).status, 500, "read, but nothing is in it");
 });
 
-test("a client that hangs up in the middle of a request disturbs nobody", async (t) => {
+test("a client that hangs up in the middle of a request does not affect others", async (t) => {
   const node = await startNode(t);
   const { hostname, port } = new URL(node.rpcUrl);
   for (const words of ["GET", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{", "\0\0\0\r\n\r\n"]) {
@@ -122,7 +122,7 @@ test("a transaction is found by its hash once its block is made, and not before"
   assert.equal((await node.call("num_unconfirmed_txs")).total, "0");
 });
 
-test("broadcast_tx_async does not tell what the application thought of it", async (t) => {
+test("broadcast_tx_async does not return the result of CheckTx", async (t) => {
   const node = await startNode(t);
   const answer = await node.call("broadcast_tx_async", { tx: wordsBase64("bad one") });
   assert.deepEqual({ ...answer, hash: "" }, { code: 0, data: "", log: "", codespace: "", hash: "" });
@@ -230,7 +230,7 @@ test("a block or header of an unknown hash is null, not an error", async (t) => 
   assert.deepEqual((await node.call("header_by_hash", { hash: block_id.hash })).header, header);
 });
 
-test("there is one validator, a genesis and nobody to talk to", async (t) => {
+test("there is one validator, a genesis and no peers", async (t) => {
   const node = await startNode(t, { genesis: { state: { hello: "world" } } });
   const { validators, total } = await node.call("validators");
   assert.equal(total, "1");

@@ -10,7 +10,7 @@ import { chainWriteMs } from "./send-queue.ts";
 import type { Sockets } from "./websocket.ts";
 import { chainRequestBytes } from "./websocket.ts";
 
-/** An idle HTTP connection is closed; clients are told so in advance. */
+/** An idle HTTP connection is closed; the Keep-Alive header announces it. */
 const chainIdleMs = 10 * second;
 
 interface RpcServer {
@@ -60,7 +60,7 @@ async function answer(rpc: JsonRpc, request: IncomingMessage): Promise<HttpAnswe
   return (await rpc.overUri(path.slice(1), search)) ?? { status: 404, body: "404 page not found\n" };
 }
 
-/** A person with a browser gets to see what can be asked. */
+/** Lists the methods for a browser. */
 function listOf(rpc: JsonRpc): HttpAnswer {
   const links = rpc.names.map((name) => `<a href="/${name}">${name}</a><br>`).join("");
   return { status: 200, body: `<html><body>Available endpoints:<br>${links}</body></html>` };
@@ -73,7 +73,7 @@ function pathOf(request: IncomingMessage): string {
 async function bodyOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
-  // The connection outlives a body that is not read to its end: its sender is to be told.
+  // The connection outlives a body that is not read to its end, so that its sender receives the error.
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += chunk.length;
     if (size > chainRequestBytes) throw new BodyTooLarge("http: request body too large");

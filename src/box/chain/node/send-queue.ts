@@ -1,4 +1,4 @@
-/** Messages on their way to one client. A slow one is told apart, so that it costs its own subscription and no memory. */
+/** Outgoing messages of one client. A slow client is detected, so that it loses its subscription and takes no memory. */
 import type { WebSocket } from "ws";
 import type { Clock, Timer } from "../../../runtime/clock.ts";
 import { second } from "../../../runtime/durations.ts";
@@ -21,11 +21,11 @@ export interface SendQueue {
 export function createSendQueue(socket: WebSocket, clock: Clock, sent: () => void): SendQueue {
   let waiting = 0;
   let stopped = false;
-  let patience: Timer | undefined;
+  let deadline: Timer | undefined;
 
   function watch(): void {
-    patience?.cancel();
-    patience = waiting > 0 && !stopped ? clock.timer(chainWriteMs, () => socket.terminate()) : undefined;
+    deadline?.cancel();
+    deadline = waiting > 0 && !stopped ? clock.timer(chainWriteMs, () => socket.terminate()) : undefined;
   }
 
   return {
@@ -44,7 +44,7 @@ export function createSendQueue(socket: WebSocket, clock: Clock, sent: () => voi
     },
     stop() {
       stopped = true;
-      patience?.cancel();
+      deadline?.cancel();
     },
   };
 }

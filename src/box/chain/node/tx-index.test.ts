@@ -33,7 +33,7 @@ async function startOnTime(owner: Owner, file?: string) {
   return { node, clock, findings };
 }
 
-test("a transaction is in its block and told of at once, and found by its hash a moment later", async (t) => {
+test("a transaction is in its block and published at once, and found by its hash a moment later", async (t) => {
   const { node, clock, findings } = await startOnTime(t);
   const client = await openRpcSocket(t, node.rpcUrl);
   client.send("subscribe", { query: "tm.event='Tx'" });

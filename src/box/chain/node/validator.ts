@@ -18,7 +18,7 @@ const addressBytes = 20;
 const power = 5_000_000n;
 
 /**
- * Anyone can compute this key, and may: nobody else votes on this chain. A key that follows from the chain's name makes
+ * Anyone can compute this key, and may: there is no other validator on this chain. A key that follows from the chain's name makes
  * a replay arrive at the same signatures and so at the same block hashes.
  */
 export function createValidator(chainId: string): Validator {

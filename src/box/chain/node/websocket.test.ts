@@ -43,7 +43,7 @@ test("a subscription is answered with nothing, then events come under its id and
   assert.deepEqual(result.events["tick.height"], ["1"]);
 });
 
-test("transactions are told one by one, with what they caused, and zero is left out as the real node does", async (t) => {
+test("transaction events arrive one by one with their events, without fields of value zero, as from the real node", async (t) => {
   const node = await startNode(t);
   const client = await openRpcSocket(t, node.rpcUrl);
   client.send("subscribe", { query: "tm.event='Tx'" });
@@ -152,9 +152,9 @@ test("a client that does not read loses its subscription, then its connection; o
     await realClock.yield();
   }
   slow.socket.resume();
-  const told = await eventually("the end", () => slow.messages.find((message: Answer) => message.error));
+  const received = await eventually("the end", () => slow.messages.find((message: Answer) => message.error));
   const data = "subscription was canceled (reason: client is not pulling messages fast enough)";
-  assert.deepEqual(told, { jsonrpc: "2.0", id: "slow", error: { code: -32000, message: "Server error", data } });
+  assert.deepEqual(received, { jsonrpc: "2.0", id: "slow", error: { code: -32000, message: "Server error", data } });
   await quick.first(blocks + 1);
   await socketClock.advance(chainWriteMs);
   await eventually("the stuck one is cut off", () => node.counts.webSockets === 2);

@@ -30,11 +30,11 @@ export const auditModule: Module = {
       list(context, akash.QueryAllProvidersAttributesRequest.decode(bytes).pagination),
     "/akash.audit.v1.Query/ProviderAttributes"(context, bytes) {
       const { owner } = akash.QueryProviderAttributesRequest.decode(bytes);
-      return answer(signaturesOf(context, asked(owner)));
+      return answer(signaturesOf(context, validAddress(owner)));
     },
     "/akash.audit.v1.Query/ProviderAuditorAttributes"(context, bytes) {
       const { owner, auditor } = akash.QueryProviderAuditorRequest.decode(bytes);
-      const found = findSignature(context, asked(owner), asked(auditor));
+      const found = findSignature(context, validAddress(owner), validAddress(auditor));
       return answer(found ? [found] : []);
     },
     "/akash.audit.v1.Query/AuditorAttributes"(context, bytes) {
@@ -100,7 +100,7 @@ function ownerIsAddress<T extends { owner: string }>(message: T): T {
   return message;
 }
 
-function asked(address: string): string {
+function validAddress(address: string): string {
   return checkedAddress(address, () => sdkError("invalidRequest", "invalid address"));
 }
 

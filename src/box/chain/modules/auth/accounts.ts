@@ -9,7 +9,7 @@ export interface Account {
   readonly sequence: bigint;
   /** The compressed secp256k1 key, known once the account has signed something. */
   readonly publicKey?: Uint8Array;
-  /** Set for the accounts of modules, which nobody can sign for. */
+  /** Set for module accounts, which have no key. */
   readonly module?: ModuleAccount;
 }
 
@@ -57,7 +57,7 @@ export function findAccount(context: Context, address: string): Account | undefi
   return accounts(context).get(address);
 }
 
-/** The account, made on the spot when it is new: whoever receives money exists from then on. */
+/** The account, created if it is new: an account exists from the first money it receives. */
 export function ensureAccount(context: Context, address: string, module?: ModuleAccount): Account {
   const known = findAccount(context, address);
   if (known) return known;

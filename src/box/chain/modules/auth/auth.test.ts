@@ -41,7 +41,7 @@ test("an account shows its key once it has signed", () => {
   assert.deepEqual([accountNumber.toNumber(), sequence.toNumber()], [1, 1]);
 });
 
-test("an address that is none, and one that nobody has, are told apart", () => {
+test("a malformed address and an unknown account return different errors", () => {
   const { app } = createTestApp([alice]);
   const ask = (address: string) =>
     app.query("/cosmos.auth.v1beta1.Query/Account", QueryAccountRequest.encode({ address }).finish());

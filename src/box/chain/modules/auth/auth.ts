@@ -1,4 +1,4 @@
-/** The module that tells who exists. */
+/** The auth module: accounts. */
 import { PubKey } from "@akashnetwork/chain-sdk/private-types/cosmos.secp256k1";
 import * as cosmos from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { invalidArgument, notFound, queriedAddress } from "../../errors.ts";

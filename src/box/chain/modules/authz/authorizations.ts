@@ -1,5 +1,5 @@
 /**
- * What somebody may do in another's name: deposit up to a limit, or send any message of one kind. Of the chain's other
+ * Actions that a grantee may take for a granter: deposit up to a limit, or send any message of one kind. Of the chain's other
  * kinds (sending, staking) none is known here.
  */
 import { DepositAuthorization, DepositAuthorization_Scope } from "@akashnetwork/chain-sdk/private-types/akash.v1";

@@ -105,7 +105,7 @@ test("a grant pays for a deployment, and what is not spent goes back to the gran
   assert.equal(left(chain, alice.address, bob.address), "6000000uact");
 });
 
-test("sources are asked in the order given, and granters in that of their addresses, each for what is missing", () => {
+test("deposit sources are used in the given order, granters by address, each for the missing rest", () => {
   const chain = market();
   const granters = [alice, carol].sort((one, other) =>
     Buffer.compare(addressBytes(parseAddress(one.address)), addressBytes(parseAddress(other.address))),
@@ -150,7 +150,7 @@ test("a grant counts for its scopes, its denoms, its time, and as long as the gr
   );
 });
 
-test("what is left of a grant that was taken back meanwhile goes to the granter, and nobody may spend it again", () => {
+test("the rest of a revoked grant returns to the granter, and cannot be spent again", () => {
   const chain = market();
   const had = chain.balance(alice.address, "uact");
   act(chain, alice, grant(alice.address, bob.address, limits(5_000_000n)));
@@ -196,7 +196,7 @@ test("a grantee acts for the granter: with limits on deposits, without any for a
   assert.equal(outcome(act(chain, bob, exec(bob.address, topUp(1n)))), "authz:2", "used up by acting, it is gone");
 });
 
-test("nobody acts for others without a grant, but everyone for himself, and the rejection inside keeps its code", () => {
+test("an account acts for others only by a grant, always for itself, and an inner error keeps its code", () => {
   const chain = market();
   const forAlice = act(chain, bob, exec(bob.address, sendMessage(alice.address, bob.address, 1)));
   assert.equal(outcome(forAlice), "authz:2");
@@ -248,7 +248,7 @@ test("grants that make no sense are rejected", () => {
     const result = act(chain, alice, message);
     assert.equal(outcome(result), expected, result.log);
   }
-  assert.ok(chain.account(dave.address).number > 0n, "whoever is granted something exists from then on");
+  assert.ok(chain.account(dave.address).number > 0n, "a grant creates the grantee's account");
 });
 
 test("grants are found by both sides", () => {

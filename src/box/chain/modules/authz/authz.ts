@@ -100,8 +100,8 @@ export function authzModule(entries: () => MessageEntries): Module {
       },
       "/cosmos.authz.v1beta1.Query/GranteeGrants"(context, bytes) {
         const { grantee, pagination } = cosmos.QueryGranteeGrantsRequest.decode(bytes);
-        const asked = queriedAddress(grantee);
-        const page = paginate(grants(context), pagination, { where: (grant) => grant.grantee === asked });
+        const address = queriedAddress(grantee);
+        const page = paginate(grants(context), pagination, { where: (grant) => grant.grantee === address });
         return cosmos.QueryGranteeGrantsResponse.encode({ ...page, grants: page.items.map(writeNamedGrant) }).finish();
       },
     },
@@ -120,7 +120,7 @@ function give(context: Context, message: cosmos.MsgGrant, entries: MessageEntrie
   saveGrant(context, { granter, grantee, authorization, expiration: grant.expiration });
 }
 
-/** Whoever signed does what the signers of the messages inside have allowed. */
+/** The grantee executes messages that their signers have authorized. */
 function execute(context: Context, grantee: string, messages: readonly TxMessage[]): Uint8Array[] {
   if (messages.length === 0) throw sdkError("invalidRequest", "messages cannot be empty");
   for (const [index, { entry, value }] of messages.entries()) wrapped(`msg ${index}`, () => entry.validate?.(value));
@@ -148,7 +148,7 @@ function useGrant(context: Context, granter: string, grantee: string, { typeUrl,
   if (authorization.kind === "generic") return;
   const left = spendAll(authorization, MsgAccountDeposit.decode(value));
   if (left.limits.length === 0) deleteGrant(context, granter, grantee, typeUrl);
-  // The chain files it anew without telling, unlike what is spent by a deposit of the grantee's own.
+  // The chain saves it without an event, unlike a grant that is spent by the grantee's own deposit.
   else grants(context).set(grantKey(granter, grantee, typeUrl), { ...grant, authorization: left });
 }
 

@@ -54,7 +54,7 @@ export function saveGrant(context: Context, grant: Grant): void {
     throw authzError("invalidExpiration", `expiration must be after the current block time (${now}), got ${got}`);
   }
   grants(context).set(grantKey(granter, grantee, messageUrlOf(authorization)), grant);
-  tell(context, "EventGrant", grant);
+  emitGrantEvent(context, "EventGrant", grant);
 }
 
 export function deleteGrant(context: Context, granter: string, grantee: string, msgTypeUrl: string): void {
@@ -62,7 +62,7 @@ export function deleteGrant(context: Context, granter: string, grantee: string, 
   const grant = grants(context).get(key);
   if (!grant) throw authzError("notFound", `failed to delete grant with key ${key}`);
   grants(context).delete(key);
-  tell(context, "EventRevoke", grant);
+  emitGrantEvent(context, "EventRevoke", grant);
 }
 
 export function forgetExpiredGrants(context: Context): void {
@@ -74,7 +74,7 @@ function hasExpired({ expiration }: Grant, { timeNs }: Context): boolean {
   return expiration !== undefined && msToNs(expiration.getTime()) <= timeNs;
 }
 
-function tell(context: Context, event: string, { granter, grantee, authorization }: Grant): void {
+function emitGrantEvent(context: Context, event: string, { granter, grantee, authorization }: Grant): void {
   const fields = { msg_type_url: messageUrlOf(authorization), granter, grantee };
   context.emit(typedEvent(`cosmos.authz.v1beta1.${event}`, fields));
 }

@@ -57,7 +57,7 @@ export function assertSupply(context: Context): void {
     invariant(held === supply, "all balances of a denom add up to its supply", { denom, held, supply });
     totals.delete(denom);
   }
-  invariant(totals.size === 0, "nobody holds a denom that was never issued", { denoms: [...totals.keys()] });
+  invariant(totals.size === 0, "every denom held has a supply", { denoms: [...totals.keys()] });
 }
 
 /** The real chain also keeps who holds a denom, and charges for writing that down. */
@@ -65,13 +65,13 @@ const holderIndexGas = 3_000n;
 
 const blocked = new Set<string>(moduleAccounts.map(({ name }) => moduleAddress(name)));
 
-/** A module's money is kept in books of its own; coins that a stranger sends there would be lost. */
+/** A module's money is kept in books of its own; coins that an account sends there would be lost. */
 export function mayReceive(address: string): boolean {
   return !blocked.has(address);
 }
 
 function spend(context: Context, from: string, { denom, amount }: Coin): void {
-  invariant(amount >= 0n, "nobody is paid for sending", { from, denom, amount });
+  invariant(amount >= 0n, "a transfer is not negative", { from, denom, amount });
   const balance = balanceOf(context, from, denom);
   if (balance < amount) {
     throw sdkError("insufficientFunds", `spendable balance ${balance}${denom} is smaller than ${amount}${denom}`);

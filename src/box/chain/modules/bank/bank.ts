@@ -56,10 +56,10 @@ export const bankModule: Module = {
     },
     "/cosmos.bank.v1beta1.Query/SendEnabled"(_, bytes) {
       const { denoms } = cosmos.QuerySendEnabledRequest.decode(bytes);
-      const asked = sendEnabled.filter(({ denom }) => denoms.length === 0 || denoms.includes(denom));
-      const pagination = denoms.length === 0 ? { total: asked.length } : undefined;
+      const selected = sendEnabled.filter(({ denom }) => denoms.length === 0 || denoms.includes(denom));
+      const pagination = denoms.length === 0 ? { total: selected.length } : undefined;
       const found = cosmos.QuerySendEnabledResponse.fromPartial({
-        sendEnabled: asked,
+        sendEnabled: selected,
         ...(pagination && { pagination }),
       });
       return cosmos.QuerySendEnabledResponse.encode(found).finish();

@@ -116,7 +116,7 @@ function strange(publicKeyInIt: Buffer | undefined, serial: Buffer): Certificate
   return { cert, publicKey: pem("EC PUBLIC KEY", spki), privateKey: "" };
 }
 
-test("a certificate whose own key cannot be read, or with a number below zero, is rejected and hurts nobody", () => {
+test("a certificate whose own key cannot be read, or with a number below zero, is rejected without effect on others", () => {
   const chain = createTestApp([alice]);
   const noPoint = sequence(
     sequence(objectId("1.2.840.10045.2.1"), objectId("1.2.840.10045.3.1.7")),

@@ -67,7 +67,7 @@ const creations: readonly [string, Parameters<typeof createDeployment>[0], strin
   ["a deposit from an unknown source", { deposit: deposit(5_000_000n, "uact", [3]) }, "akash:4"],
   ["a deposit from one source twice", { deposit: deposit(5_000_000n, "uact", [1, 1]) }, "akash:4"],
   ["a deposit beyond the balance", { deposit: deposit(startMoney + 1n, "uact") }, "undefined:1"],
-  ["a deposit that nobody has granted", { deposit: deposit(5_000_000n, "uact", [2]) }, "undefined:1"],
+  ["a deposit without a grant", { deposit: deposit(5_000_000n, "uact", [2]) }, "undefined:1"],
   ["a deposit from grant or balance", { deposit: deposit(5_000_000n, "uact", [2, 1]) }, "ok"],
   ["a deposit that does not fit into 64 bits", { deposit: deposit(2n ** 63n, "uact") }, "undefined:111222"],
 
@@ -92,7 +92,7 @@ const creations: readonly [string, Parameters<typeof createDeployment>[0], strin
 
   ["a unit without an id", { groups: [spec({ resources: [unit(0)] })] }, "undefined:1"],
   ["two units of one id", { groups: [spec({ resources: [unit(1), unit(1)] })] }, "undefined:1"],
-  ["a unit that nobody wants", { groups: [spec({ resources: [{ ...unit(1), count: 0 }] })] }, "undefined:1"],
+  ["a unit with a count of zero", { groups: [spec({ resources: [{ ...unit(1), count: 0 }] })] }, "undefined:1"],
   ["too little cpu", { groups: changedUnit(() => ({ cpu: { units: digits(9), attributes: [] } })) }, "undefined:1"],
   ["the least cpu", { groups: changedUnit(() => ({ cpu: { units: digits(10), attributes: [] } })) }, "ok"],
   ["the most cpu", { groups: changedUnit(() => ({ cpu: { units: digits(384_000), attributes: [] } })) }, "ok"],

@@ -51,7 +51,7 @@ export function deploymentModule(escrow: Escrow, params: DeploymentParams, recla
       "/akash.deployment.v1beta4.MsgCloseDeployment": messageEntry(akash.MsgCloseDeployment, {
         signer: ownerOf,
         read: ({ id }) => readDeploymentId(id),
-        // The deployment lives as long as its account; when that ends, escrow tells everyone.
+        // The deployment lives as long as its account; escrow notifies all modules when that ends.
         handle: (context, id) => escrow.closeAccount(context, deploymentAccount(activeDeployment(context, id).id)),
       }),
       "/akash.deployment.v1beta4.MsgCloseGroup": messageEntry(akash.MsgCloseGroup, {

@@ -49,7 +49,7 @@ export function findGroup(context: Context, id: GroupId): Group | undefined {
   return groups(context).get(groupKey(id));
 }
 
-/** Listed by state. An event tells what happened to it. */
+/** Listed by state; an event reports each change. */
 export function saveDeployment(
   context: Context,
   deployment: Deployment,

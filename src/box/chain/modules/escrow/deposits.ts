@@ -74,7 +74,7 @@ function fromBalance(context: Context, owner: string, { denom, amount }: Coin): 
   return given === 0n ? [] : [{ owner, height: context.height, source: "balance", balance: { denom, amount: given } }];
 }
 
-/** Nobody looks whether the granters have what they granted; if not, the deposit fails when it is taken. */
+/** The granters' balances are not checked here; a deposit without cover fails when it is taken. */
 function fromGrants(context: Context, grantee: string, scope: AccountScope, { denom, amount }: Coin): Deposit[] {
   const deposits: Deposit[] = [];
   let missing = amount;

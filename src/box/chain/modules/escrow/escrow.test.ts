@@ -37,13 +37,13 @@ const bidXid = `${tenant}/7/1/1/${provider}`;
 
 const topUps: readonly [string, Parameters<typeof accountDeposit>[0], string][] = [
   ["the owner's", {}, "ok"],
-  ["a stranger's", { signer: otherProvider }, "ok"],
+  ["another account's", { signer: otherProvider }, "ok"],
   ["one in uakt, which may be added but not begun with", { deposit: deposit(1n, "uakt") }, "ok"],
   ["one to a bid", { scope: 2, xid: bidXid, deposit: deposit(1n, "uakt") }, "ok"],
   ["one of nothing", { deposit: deposit(0n, "uact") }, "escrow:16"],
   ["one of less than nothing", { deposit: deposit(-1n, "uact") }, "undefined:111222"],
   ["one beyond the balance", { deposit: deposit(startMoney, "uact") }, "undefined:1"],
-  ["one that nobody has granted", { deposit: deposit(1n, "uact", [2]) }, "undefined:1"],
+  ["one without a grant", { deposit: deposit(1n, "uact", [2]) }, "undefined:1"],
   ["one from nowhere", { deposit: deposit(1n, "uact", []) }, "akash:4"],
   ["one from one source twice", { deposit: deposit(1n, "uact", [1, 1]) }, "akash:4"],
   ["one to a deployment that is not there", { xid: `${tenant}/8` }, "escrow:3"],
@@ -158,7 +158,7 @@ test("two leases of one deployment are paid out of one account, in the order of 
   stage.passBlocks(10n);
   stage.run(withdrawLease());
   assert.equal(stage.balance(provider, "uact"), startMoney + 10_000n);
-  assert.equal(stage.balance(otherProvider, "uact"), startMoney, "earned, but not asked for yet");
+  assert.equal(stage.balance(otherProvider, "uact"), startMoney, "earned, but not withdrawn yet");
   assert.equal(payments(stage.context).get(leasePayment(second))?.balance, 10_000n);
   stage.passBlocks(245n);
   stage.run(withdrawLease(second));
@@ -242,7 +242,7 @@ test("however often a provider withdraws, it gets the exact sum less at most one
   );
 });
 
-test("a lease whose uact ran dry goes on while uakt steps in, but is not settled again until somebody deposits", () => {
+test("a lease whose uact ran dry goes on while uakt steps in, but is not settled again until the next deposit", () => {
   const stage = marketStage({ aktPriceWhileMintHalts: parseDecimal("2") });
   stage.run(createDeployment({ deposit: deposit(500_000n, "uact") }));
   stage.run(accountDeposit({ deposit: deposit(600_000n, "uakt") }));

@@ -62,7 +62,7 @@ export function settle(
 
 /**
  * Pays what is still owed out of the account's uakt, at the oracle's price. What was owed in uact stays in the books as
- * a debt all the same, so such an account is not settled again until somebody deposits. The chain carries fractions of
+ * a debt all the same, so such an account is not settled again until the next deposit. The chain carries fractions of
  * a uakt from here on; we take a whole one, and decide by the exact numbers what is settled.
  */
 function payInAkt(
@@ -88,7 +88,7 @@ function payInAkt(
   return { account: paying, payments: settled, transfers };
 }
 
-/** The fraction of a coin is not carried over to the next settlement: whoever settles often loses it often. */
+/** The fraction of a coin is not carried over to the next settlement: frequent settlement loses it often. */
 export function earned({ rate }: Payment, blocks: bigint): bigint {
   return toInteger(mulDecimals(rate.amount, decimalOf(blocks)), "truncate");
 }

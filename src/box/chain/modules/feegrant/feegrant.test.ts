@@ -57,7 +57,7 @@ test("an allowance is granted once, found by both sides, and taken back", () => 
   assert.throws(() => chain.query(`${path}/Allowance`, ask), /fee-grant not found/);
 });
 
-test("whoever is granted an allowance exists from then on, and can sign without any money", () => {
+test("an allowance creates the grantee's account, which can sign without any money", () => {
   const chain = createTestApp([alice]);
   deliver(chain, grant(bob.address));
   const tx = chain.sign(bob, [revokeOf(bob.address, carol.address)], { granter: alice.address });

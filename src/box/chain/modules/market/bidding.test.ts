@@ -49,11 +49,11 @@ const bids: readonly [string, Parameters<typeof createBid>, string][] = [
   ["one on order number 0", [{ ...bidId, oseq: 0 }], "sdk:3"],
   ["one on the bidder's own order", [{ ...bidId, provider: tenant }], "sdk:36"],
   ["a second one of a provider", [{ ...bidId, bseq: 1 }], "sdk:36"],
-  ["one of somebody who is no provider", [{ ...bidId, provider: person(99) }], "market:30"],
+  ["one of an account without a provider record", [{ ...bidId, provider: person(99) }], "market:30"],
   ["one whose provider is no address", [{ ...bidId, provider: "akash1x" as typeof provider }], "sdk:7"],
 
   ["one that offers nothing in particular", [bidId, { offer: [] }], "ok"],
-  ["one that offers a unit nobody asked for", [bidId, { offer: [{ id: 2, count: 1 }] }], "market:32"],
+  ["one that offers a unit that is not requested", [bidId, { offer: [{ id: 2, count: 1 }] }], "market:32"],
   ["one that offers another count", [bidId, { offer: [{ id: 1, count: 2 }] }], "market:32"],
   [
     "one that offers a unit twice",
@@ -120,7 +120,7 @@ test("a provider bids on an order once, whatever became of the bid", () => {
   assert.equal(stage.balance(provider, "uakt"), startMoney);
 });
 
-test("nobody bids on an order that is taken or closed", () => {
+test("a bid on an active or closed order is rejected", () => {
   const stage = marketStage();
   stage.run(createDeployment());
   stage.run(createBid());

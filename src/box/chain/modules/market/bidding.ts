@@ -25,7 +25,7 @@ import { type Bid, bidsOf, findBid, findOrder, type Order } from "./records.ts";
 
 /** What the network's vote has set for the market. */
 export interface MarketParams {
-  /** Nobody reads it any more, but it is still answered. */
+  /** Obsolete, but still in the response. */
   readonly bidMinDeposit: Coin;
   /** The smallest deposit of a bid, for each denom that may be deposited at all. */
   readonly bidMinDeposits: readonly Coin[];

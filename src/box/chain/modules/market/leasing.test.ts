@@ -185,17 +185,17 @@ test("a tenant who closes a lease gets the next order at once", () => {
 
 test("a lease that is not there is not closed, withdrawn or reclaimed", () => {
   const stage = leased();
-  const stranger = { ...bidId, provider: otherProvider };
+  const otherBid = { ...bidId, provider: otherProvider };
   assert.equal(
-    outcomeOf(() => stage.run(closeLease(stranger))),
+    outcomeOf(() => stage.run(closeLease(otherBid))),
     "market:18",
   );
   assert.equal(
-    outcomeOf(() => stage.run(withdrawLease(stranger))),
+    outcomeOf(() => stage.run(withdrawLease(otherBid))),
     "market:7",
   );
   assert.equal(
-    outcomeOf(() => stage.run(startReclaim(stranger))),
+    outcomeOf(() => stage.run(startReclaim(otherBid))),
     "market:7",
   );
 });
@@ -296,7 +296,7 @@ test("a provider withdraws once per block: the second time the chain's program s
   );
 });
 
-test("a lease whose escrow has run dry is ended by the next withdrawal, and everyone is told why", () => {
+test("a lease whose escrow has run dry is ended by the next withdrawal, and events carry the reason", () => {
   const stage = leased({ deposit: deposit(500_000n, "uact"), groups: [spec()] });
   const blocks = 19_873n; // 500,000 / 25.1605, and one more
   stage.passBlocks(blocks);

@@ -1,4 +1,4 @@
-/** Whether a provider has what a group asks for: the attributes it requires, and the hardware it names. */
+/** Matches a provider's attributes and hardware with a group's requirements. */
 import type { Attribute, AuditedProvider } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { GroupSpec } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type { ResourceOffer } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
@@ -30,16 +30,16 @@ export function capabilitiesMatch({ resources }: GroupSpec, own: Attributes): bo
   });
 }
 
-/** Every unit that is offered must be one that was asked for, as often as it was asked for. No offer is fine too. */
+/** Every offered unit must be requested, with the same count. An empty offer matches. */
 export function offerMatches({ resources }: GroupSpec, offers: readonly ResourceOffer[]): boolean {
   const offered = new Set<number>();
   return offers.every(({ resources: offer, count }) => {
     const id = offer?.id ?? 0;
-    const asked = resources.find(({ resource }) => resource?.id === id);
-    if (!asked) return false;
+    const requested = resources.find(({ resource }) => resource?.id === id);
+    if (!requested) return false;
     if (offered.has(id)) throw new Panic(`resource ${id} is offered twice`);
     offered.add(id);
-    return asked.count === count;
+    return requested.count === count;
   });
 }
 
@@ -54,7 +54,7 @@ function storageCapabilities(own: Attributes): Attributes[] {
   return [...kinds.values()];
 }
 
-/** "capabilities/gpu/vendor/nvidia/model/a100" is asked for as "vendor/nvidia/model/a100". */
+/** "capabilities/gpu/vendor/nvidia/model/a100" is matched as "vendor/nvidia/model/a100". */
 function gpuCapabilities(own: Attributes): Attributes {
   return own.flatMap(({ key, value }) => {
     const [root, what = "", ...rest] = key.split("/");

@@ -109,7 +109,7 @@ export function ordersOf(context: Context, { owner, dseq, gseq }: GroupId): Orde
   }
 }
 
-/** Bids by order, so that nobody has to search them all. */
+/** Index of bids by order. */
 function bidKeys(context: Context): Table<readonly string[]> {
   return context.store.table("market/bids-of-order");
 }

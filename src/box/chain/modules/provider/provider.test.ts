@@ -48,7 +48,7 @@ test("a provider registers once, changes itself, and never leaves", () => {
   );
 });
 
-test("a provider that nobody knows is not found", () => {
+test("an unknown provider is not found", () => {
   const chain = createTestApp([alice]);
   assert.deepEqual(
     [ask(chain, bob.address).code, ask(chain, bob.address).log],

@@ -1,4 +1,4 @@
-/** The providers that are registered, for whoever needs to look one up. */
+/** Table of registered providers. */
 import type { Provider } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import type { Context } from "../../module.ts";
 

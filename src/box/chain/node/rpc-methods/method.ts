@@ -4,7 +4,7 @@ import type { Arguments, Parameters } from "./parameters.ts";
 
 export type RequestId = string | number;
 
-/** Who asks. Over plain HTTP nobody stays to hear of events. */
+/** The caller's connection. Plain HTTP cannot receive events. */
 export interface Caller {
   readonly id: RequestId;
   readonly subscriber?: Subscriber;

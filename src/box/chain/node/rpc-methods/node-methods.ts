@@ -17,7 +17,7 @@ export function createIdentity(chainId: string) {
   return {
     id: sha256(Buffer.from(`embedded node of ${chainId}`)).toString("hex", 0, 20),
     moniker: "embedded",
-    // Nobody dials it: the embedded chain is one node. Clients want to see an address nevertheless.
+    // The embedded chain has no peers, but clients expect an address.
     listenAddress: "tcp://127.0.0.1:26656",
     /** The CometBFT whose wire this node speaks. */
     version: "0.38.19",
@@ -55,7 +55,7 @@ export function nodeMethods(facts: NodeFacts): Methods {
     })),
     abci_query: method(
       { path: "text", data: "hex", height: "int64", prove: "flag" },
-      // Proofs would need a tree over the state; nobody on one machine needs them.
+      // Proofs would need a tree over the state; a chain on one machine needs none.
       ({ path, data, height }) => ({ response: queryJson(queries.overAbci(path, data, height ?? 0n)) }),
     ),
     akash: method({}, () => clientInfo(app.chainId)),
