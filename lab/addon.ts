@@ -1,4 +1,4 @@
-/** What runs in the cluster as pods, rather than beside it as a process. */
+/** Components that run in the cluster as pods, rather than beside it as processes. */
 import { callApi } from "./api.ts";
 import { kubectl } from "./kubectl.ts";
 
@@ -32,7 +32,7 @@ export async function isAvailable({ deployment: { namespace, name } }: Addon): P
   return status.observedGeneration === metadata.generation && counts.every((count) => count === spec.replicas);
 }
 
-/** What an operator would look at when it does not become available. */
+/** Diagnostics for a deployment that does not become available. */
 export async function describe({ deployment: { namespace } }: Addon): Promise<string> {
   const pods = await kubectl(["get", "pods", "--namespace", namespace]);
   const events = await kubectl(["get", "events", "--namespace", namespace, "--sort-by=.lastTimestamp"]);

@@ -22,13 +22,13 @@ export interface AuditedRequest {
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;
-  /** The answer's status; that of a watch which still runs is what it began with. */
+  /** The answer's status; of a running watch the initial one. */
   readonly code: number;
   /** A dry run. */
   readonly dryRun: boolean;
 }
 
-/** An entry is written before its request is answered; what takes longer is a disk that is busy with something else. */
+/** An entry is written before its request is answered, but a busy disk may delay it. */
 const writtenWithinMs = 60_000;
 
 const reading = new Set(["get", "list", "watch"]);
@@ -47,7 +47,7 @@ export async function markAudit(): Promise<AuditMark> {
 /** Every request of a user that was answered since the mark, in the order of the answers; a watch once. */
 export async function auditedSince(mark: AuditMark, user: string): Promise<AuditedRequest[]> {
   const requests = new Map<string, AuditedRequest>();
-  // A run of the tests writes a hundred megabytes: what does not name the user is not parsed.
+  // A run of the tests writes a hundred megabytes: lines without the user's name are not parsed.
   for (const line of (await fence(mark)).filter((each) => each.includes(`"username":${JSON.stringify(user)}`))) {
     const entry = JSON.parse(line) as AuditEntry;
     if (entry.user.username === user) requests.set(entry.auditID, requestOf(entry));

@@ -21,7 +21,7 @@ export function makeCgroups(): void {
   }
 }
 
-/** Ends every process in the lab's cgroups: what pods ran, even when no kubelet is left to say so. */
+/** Kills every process in the lab's cgroups: those of pods, also without a kubelet. */
 export async function endPods(): Promise<void> {
   const pids = new Set<number>();
   for (const file of ourCgroups().map((folder) => join(folder, "cgroup.procs"))) {

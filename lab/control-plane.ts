@@ -74,7 +74,7 @@ const apiServer: Component = {
   ready: () => apiAnswers("/readyz"),
 };
 
-/** Who did what to which object, once it was answered; the renewal of leases would bury everything else. */
+/** Audit policy: metadata of every request, after its answer, without the frequent renewals of leases. */
 const audit = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",

@@ -1,4 +1,4 @@
-/** Reading what may not be there, and writing only what changed. */
+/** Reads files that may be missing, and writes only changed ones. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 

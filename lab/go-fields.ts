@@ -1,4 +1,4 @@
-/** What Go's JSON does with fields of Kubernetes' types that hold nothing; only the Go types say it. */
+/** How Go's encoding/json writes empty fields of Kubernetes' types (omitempty), which only the Go types show. */
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { moduleFolder } from "./go.ts";

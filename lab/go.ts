@@ -30,7 +30,7 @@ export function moduleFolder(name: ProgramName, module: string): string {
   return (JSON.parse(go(name, "mod", "download", "-json", module)) as { Dir: string }).Dir;
 }
 
-/** The arguments that make Go build with one file of a module replaced: it wants a whole copy of the module for that. */
+/** Arguments for a Go build with one file of a module replaced: Go requires a whole copy of the module. */
 export function withReplacement(
   name: ProgramName,
   { module, file, ours }: { module: string; file: string; ours: string },

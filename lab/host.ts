@@ -1,4 +1,4 @@
-/** What the lab changes on the machine outside its own folder. `up` notes how it was, `down` puts it back. */
+/** The lab's changes to the machine outside its own folder. `up` records the previous values, `down` restores them. */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -63,7 +63,7 @@ function unmountAll(): void {
   for (const point of mountPoints().reverse()) execFileSync(needProgram("umount"), ["--lazy", point]);
 }
 
-/** What is mounted in the lab's folder. */
+/** Mounts in the lab's folder. */
 export function mountPoints(): string[] {
   return readFileSync("/proc/self/mountinfo", "utf8")
     .split("\n")

@@ -21,7 +21,7 @@ export const webImage = `${registry}/web:1`;
 export const shellImage = `${registry}/shell:1`;
 /** Prints a numbered line every INTERVAL_S seconds (1 if not set). */
 export const logsImage = `${registry}/logs:1`;
-/** What `npm run image` writes: `akash-provider` with the arguments that the pod gives. */
+/** The image of `npm run image`: `akash-provider` with the pod's arguments. */
 export const providerImage = `${registry}/akash-provider:1`;
 
 /** Holds one of the lab's programs and nothing else. The tag is its content, so that other content means other pods. */

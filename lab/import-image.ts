@@ -5,7 +5,7 @@ import { describeImage, type Image, writeArchive } from "../tools/image/image.ts
 import { ctr } from "./containerd.ts";
 import { places } from "./places.ts";
 
-/** What an imported image was made of is noted on the image itself, so that the note cannot outlive it. */
+/** The source hash of an imported image is a label of the image, so that it is deleted with it. */
 const contentLabel = "akash-provider-lab/content";
 
 /** Whether it had to be imported. */

@@ -13,7 +13,7 @@ export class KubectlError extends Error {
   }
 }
 
-/** What it printed. */
+/** Its output. */
 export async function kubectl(args: readonly string[], input = ""): Promise<string> {
   const child = spawn(kubeBinary(), ["kubectl", ...args], { env: kubectlEnvironment() });
   const printed: Buffer[] = [];

@@ -1,4 +1,4 @@
-/** What `down` should have ended or removed and did not. */
+/** Processes, mounts and files that are left after `down`. */
 import { existsSync } from "node:fs";
 import { ourCgroups } from "./cgroups.ts";
 import { mountPoints } from "./host.ts";

@@ -1,4 +1,4 @@
-/** Says what keeps this machine from running the lab, in words that lead to a fix. */
+/** Checks whether this machine can run the lab; every message names a fix. */
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync } from "node:fs";
 import { delimiter, join } from "node:path";

@@ -24,7 +24,7 @@ function makeBridge(): void {
   ip("link", "set", network.bridge, "up");
 }
 
-/** What a pod sends to an address outside the lab is rejected at once, rather than lost somewhere outside. */
+/** Packets from pods to addresses outside the lab are rejected at once, rather than lost outside. */
 function fencePods(): void {
   const table = `table ip ${fence}`;
   const rule = `ip saddr ${network.subnet} ip daddr != ${network.subnet} reject with icmp type admin-prohibited`;

@@ -1,5 +1,5 @@
 /**
- * Records what the simulated API server knows of Kubernetes' types: the API server's own OpenAPI document, of the kinds in
+ * Records the types of the simulated API server: the real API server's OpenAPI document, of the kinds in
  * use, without the prose. What is not in it, whether Go writes an empty field back, comes from the Go types.
  */
 import { writeFileSync } from "node:fs";
@@ -25,7 +25,7 @@ export async function readDefinitions(get: (path: string) => Promise<string>): P
     Object.assign(all, components.schemas);
   }
   const reached = new Set(Object.keys(all).filter((name) => wanted.some((kind) => isOf(all[name], kind))));
-  // What is added while we go through it is gone through too.
+  // The loop also visits entries that it adds.
   for (const name of reached) for (const other of refsOf(all[name])) reached.add(other);
   return Object.fromEntries([...reached].sort().map((name) => [name, all[name] ?? {}]));
 }
@@ -39,7 +39,7 @@ export function writeRecording(definitions: Definitions): void {
   writeFileSync(recording, `{\n${lines.join(",\n")}\n}\n`);
 }
 
-/** As it is recorded, but for what comes from Go. */
+/** As recorded, without the additions from Go's types. */
 export function plainDefinitions(definitions: Definitions): Definitions {
   return Object.fromEntries(Object.entries(definitions).map(([name, each]) => [shortName(name), plain(each) as Json]));
 }

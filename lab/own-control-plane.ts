@@ -15,18 +15,18 @@ import { kubeconfigOf, ownUsers, serviceAccountIssuer, writeSecrets } from "./ow
 import type { ProgramName } from "./programs.ts";
 
 export interface ControlPlaneOptions {
-  /** The controllers too: what owns goes with what it owned, and a namespace takes its objects along. */
+  /** Starts the controller manager too: garbage collection and namespace deletion work. */
   readonly controllers?: boolean;
   /** KWOK, which plays the kubelet of every node. */
   readonly kwok?: boolean;
-  /** Who gives pods their nodes. */
+  /** Starts the scheduler too. */
   readonly scheduler?: boolean;
 }
 
 export interface OwnControlPlane {
   readonly address: string;
   readonly apiUrl: string;
-  /** The credentials of one who may do everything, and a kubeconfig of them. */
+  /** The credentials of a cluster administrator, and their kubeconfig. */
   readonly admin: { readonly token: string };
   readonly kubeconfig: string;
   /** Of the user "unprivileged", without any role. */

@@ -36,7 +36,7 @@ export function startOwnProcess(name: string, { program, args }: Command, folder
   });
   closeSync(log);
   const closed = once(child, "close");
-  // Rejects for a caller that waits for it to be ready; after `stop` it is handled here.
+  // Avoids an unhandled rejection if `until` is not called.
   closed.catch(() => undefined);
   const ended = () => child.exitCode !== null || child.signalCode !== null;
 

@@ -1,4 +1,4 @@
-/** Who is who at a control plane of one's own. */
+/** Credentials of a test's own control plane. */
 import { generateKeyPairSync } from "node:crypto";
 import { join } from "node:path";
 import { makeCertificate, type TestCertificate } from "../test/support/test-certificate.ts";
@@ -39,7 +39,7 @@ export function writeSecrets(folder: string): OwnSecrets {
   return { authority, accountKeyPem };
 }
 
-/** Who did what to which object, once it was answered. */
+/** Audit policy: metadata of every request, after its answer. */
 const auditPolicy = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",

@@ -36,7 +36,7 @@ export function start(name: string, command: Command): void {
     env: { PATH: programFolders.join(delimiter) },
   });
   closeSync(log);
-  // A program that cannot even start is seen as one that does not live; its readiness says so.
+  // A program that cannot start counts as dead; its readiness check reports it.
   child.on("error", () => rmSync(recordFile(name), { force: true }));
   child.unref();
   if (child.pid === undefined) return;

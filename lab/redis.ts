@@ -10,7 +10,7 @@ export const redis: Component = {
     program: needProgram("redis-server"),
     args: [
       ...["--bind", network.node, "--port", String(network.redisPort)],
-      // It would reject everyone who does not come from loopback; the lab's addresses are as private.
+      // Protected mode would reject clients outside loopback; the lab's addresses are as private.
       ...["--protected-mode", "no"],
       ...["--save", "", "--appendonly", "no", "--dir", places.state],
     ],

@@ -1,4 +1,4 @@
-/** Who is who in the lab: a certificate authority, certificates, tokens and a kubeconfig for each component. */
+/** Credentials of the lab: a certificate authority, certificates, tokens and a kubeconfig for each component. */
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
@@ -21,7 +21,7 @@ const identities = {
 
 export type Identity = keyof typeof identities;
 
-/** Who the API server is to the servers that it hands requests on to, and that believe whom it says they are of. */
+/** The API server's identity at aggregated API servers, which trust its user headers. */
 export const frontProxy = "front-proxy";
 
 /** No lab is kept for longer than a year. */
@@ -39,7 +39,7 @@ export function tokenOf(identity: Identity): string {
   return readFileSync(secret(`${identity}.token`), "utf8");
 }
 
-/** Makes what is missing and keeps what is there. */
+/** Creates missing files and keeps existing ones. */
 export function makeSecrets(): void {
   mkdirSync(places.secrets, { recursive: true, mode: 0o700 });
   makeAuthority("ca");

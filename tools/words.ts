@@ -26,7 +26,7 @@ const instead = new Map(
   Object.entries(preferred).flatMap(([words, text]) => words.split(" ").map((word) => [word, text])),
 );
 
-/** Where such a word is on the wire, in a column of the journal or the field's own: path, and what does not count. */
+/** Words on the wire, in columns of the journal or of the field itself: path, and text to ignore. */
 const exempt: readonly (readonly [RegExp, RegExp])[] = [
   [/./, /AKP_\w+|\w*_\w+|connection refused|REFUSED|"[^" ]*"|`[^` ]*`/g],
   [/^tools\/words\.ts$/, /.*/g],

@@ -1,4 +1,4 @@
-/** The metrics API, metrics.k8s.io: what pods and nodes use of cpu and memory, as the kubelet measured it last. */
+/** The metrics API, metrics.k8s.io: cpu and memory usage of pods and nodes, as last measured by the kubelet. */
 import { type Addon, account } from "../addon.ts";
 import { programImage } from "../images.ts";
 import { nodeName } from "../places.ts";
@@ -70,7 +70,7 @@ export const metricsServer: Addon = {
       spec: {
         ...{ group, version, groupPriorityMinimum: 100, versionPriority: 100 },
         service: { name, namespace },
-        // Its certificate is one that it made for itself.
+        // Its certificate is self-signed.
         insecureSkipTLSVerify: true,
       },
     },

@@ -15,7 +15,7 @@ import { ownAddress, startOwnProcess } from "../own-process.ts";
 interface PebbleOptions {
   /** Accounts must be bound to one of these, by key id. */
   readonly bindings?: Readonly<Record<string, string>>;
-  /** What it issues is good for. */
+  /** Validity of its certificates. */
   readonly validitySeconds?: number;
   /** How many good requests in a hundred it rejects once. */
   readonly percentRejectedNonces?: number;
@@ -31,7 +31,7 @@ export interface OwnPebble {
   readonly address: string;
   readonly httpPort: number;
   readonly tlsPort: number;
-  /** Of what it issues. */
+  /** The root of its certificates. */
   rootPem(): Promise<string>;
   start(): Promise<void>;
   /** It has forgotten everything when it is started again. */

@@ -1,4 +1,4 @@
-/** A program that uses what it is given: as much cpu as it gets, and a known amount of memory. */
+/** A program that uses all cpu that it gets, and a known amount of memory. */
 
 export const heldBytes = 40n * 2n ** 20n;
 

@@ -16,7 +16,7 @@ interface Calls {
   becomes(caller: PodAt, where: string, echo: Echo): Promise<void>;
   /** The name server's answer for the API server's name. */
   lookUp(caller: PodAt): Promise<string>;
-  /** What a command in the pod's container prints. */
+  /** Output of a command in the pod's container. */
   output(at: PodAt, command: readonly string[]): Promise<string>;
 }
 
@@ -38,12 +38,12 @@ export function createCalls(kube: Pick<Kube, "exec">): Calls {
   };
 }
 
-/** A second is a hundred times what an answer in the lab takes. */
+/** A second is a hundred times the latency of an answer in the lab. */
 export function wget(where: string, withinS = 1): string {
   return `timeout ${withinS} wget -O - http://${where}/ 2>&1 || echo "ended with $?"`;
 }
 
-/** Also one that is no page is an answer: the call came through. */
+/** An HTTP error is an answer, too: the connection was possible. */
 export function heard(words: string): Echo {
   // Ended by SIGTERM.
   if (/ended with 143/.test(words)) return "silence";

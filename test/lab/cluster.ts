@@ -50,7 +50,7 @@ export async function kubectl(...args: string[]): Promise<string> {
 
 export interface PodOptions {
   readonly image: string;
-  /** Instead of what the image begins with. */
+  /** Overrides the image's entry point. */
   readonly command?: readonly string[];
   readonly args?: readonly string[];
   readonly env?: readonly { readonly name: string; readonly value: string }[];
@@ -86,7 +86,7 @@ export async function runPod(namespace: string, name: string, wishes: PodOptions
   );
 }
 
-/** What a pod prints that runs to a good end. */
+/** Output of a pod that runs to completion. */
 export async function outputOf(namespace: string, name: string, wishes: PodOptions): Promise<string> {
   await createPod(namespace, name, wishes);
   const pod = `/api/v1/namespaces/${namespace}/pods/${name}`;
@@ -95,12 +95,12 @@ export async function outputOf(namespace: string, name: string, wishes: PodOptio
   return (await callApi(`${pod}/log`)).body;
 }
 
-/** What a command in a pod's container prints. */
+/** Output of a command in a pod's container. */
 export function execute(namespace: string, pod: string, ...command: string[]): Promise<string> {
   return kubectl("exec", "-n", namespace, pod, "--", ...command);
 }
 
-/** Nodes that only the API server knows, gone with the test. No real pod lands there: they are tainted. */
+/** Nodes without machines, deleted after the test. Their taint keeps real pods away. */
 export async function fakeNodes(t: Owner, count: number): Promise<string[]> {
   const prefix = randomName();
   const names = Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
@@ -136,12 +136,12 @@ function randomName(): string {
 
 const nodeUsers = ["adoption", "history", "isolation", "lease"] as const;
 
-/** For tests of leases, which run beside each other as long as the node is for sale. What it returns ends the turn. */
+/** For tests of leases, which may run concurrently while the node's offer does not change. Returns the release function. */
 export function shareNode(user: (typeof nodeUsers)[number]): Promise<() => void> {
   return takeTurn(`lab-node-${user}`);
 }
 
-/** For tests that change what the node sells: beside none of the others. */
+/** For tests that change the node's offer: exclusive. */
 export async function takeNode(): Promise<() => void> {
   const ends: (() => void)[] = [];
   for (const user of nodeUsers) ends.push(await shareNode(user));

@@ -23,7 +23,7 @@ interface Amounts {
   readonly capacity: string;
 }
 
-/** What we read of /v1/inventory. */
+/** The checked fields of /v1/inventory. */
 export interface InventoryAnswer {
   readonly nodes: readonly NodeAnswer[];
   readonly not_offered: readonly (NodeAnswer & { readonly reasons: readonly string[] })[];
@@ -53,7 +53,7 @@ export interface DeployedInventory {
   node(): Promise<NodeAnswer | undefined>;
 }
 
-/** Resolves when it is ready. Nothing of it is left afterwards, but for what it wrote on nodes. */
+/** Resolves when it is ready. Afterwards everything is removed except its labels on nodes. */
 export async function deployInventory(owner: Owner, env: Readonly<Record<string, string>>): Promise<DeployedInventory> {
   const objects = manifest(env);
   owner.after(async () => {
@@ -99,7 +99,7 @@ export async function configure(config: object): Promise<void> {
   await kubectl(["annotate", "pod", "-n", namespace, "-l", operatorPods, "--overwrite", touch]);
 }
 
-/** What the node's pods take, as a message of the stream says. */
+/** The allocated resources of the node in a message of the stream. */
 export function streamedUse(message: Buffer | undefined): SoldResources {
   const node = Cluster.decode(message ?? Buffer.alloc(0)).nodes.find(({ name }) => name === nodeName);
   const { cpu, memory, ephemeralStorage, gpu } = node?.resources ?? {};

@@ -34,7 +34,7 @@ import { ownPlaces, providerManifests } from "./provider-manifests.ts";
 const namespace = ownPlaces.services;
 const ingressDomain = "ingress.lab.test";
 const pod = "akash-provider-0";
-/** Who it is to the API server. */
+/** Its user name at the API server. */
 const user = userOf(namespace);
 
 const providerYaml = `

@@ -1,4 +1,4 @@
-/** What `kubectl describe node` says that the pods of a node take. */
+/** The allocated resources of a node by `kubectl describe node`. */
 import { parseBytes, parseCount, parseCpuMilli } from "../../src/market/quantity.ts";
 import type { SoldResources } from "../../src/operators/inventory/accounting/resources.ts";
 

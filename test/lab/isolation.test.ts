@@ -1,4 +1,4 @@
-/** What every tenant is promised, a test for each promise: leases as we make them, on a real cluster. */
+/** The isolation of tenants, one test for each property: leases of the provider on a real cluster. */
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -155,7 +155,7 @@ describe("a lease on the lab", { skip: labIsMissing }, async () => {
 
   it("finds names", async () => {
     await eventually("the name", async () => (await lookUp(shell)).includes(network.apiService));
-    // Of a name server on the node. The lab has none there and refuses the connection; all else there is closed.
+    // Of a name server on the node. In the lab: connection refused; all else there is closed.
     await becomes(shell, "169.254.20.10:53", "refused");
     for (const closed of ["169.254.20.10:80", "169.254.169.254:53"]) {
       assert.equal(await call(shell, closed), "silence");

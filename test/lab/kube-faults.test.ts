@@ -18,7 +18,7 @@ import { openKube } from "./open-kube.ts";
 
 const changes = 5_000;
 const seed = 20_261_115;
-/** What the design promises. */
+/** The limit that the design promises. */
 const blindMostMs = 60_000;
 
 /** Of its own: in others the server itself writes. */
@@ -42,7 +42,7 @@ test(`through ${changes} changes on a bad wire no watch is blind for a minute, n
   const beats = written.map((kind): Beats => ({ kind, name: "beat", written: [] }));
   const watches = [
     ...beats.map((each) => observe(cut, each, { namespace })),
-    // To one who selects, an object that loses its label is gone.
+    // For a watch with a selector, an object that loses its label is deleted.
     ...beats.slice(0, 1).map((each) => observe(cut, each, { namespace, labelSelector: "colour=red" })),
   ];
   await Promise.all(watches.map(({ cache }) => cache.synced()));
@@ -73,7 +73,7 @@ test(`through ${changes} changes on a bad wire no watch is blind for a minute, n
     t.diagnostic(storyOf(watch));
     assert.deepEqual(watch.faults, []);
     assert.ok(watch.blindMs < blindMostMs, `${watch.name} was blind for ${watch.blindMs} ms`);
-    // Else the test did not do what it says.
+    // Otherwise the test did not cause the faults.
     assert.ok(watch.cache.counts.relists > 0, "the past was lost, and the list read anew");
     assert.ok(watch.cache.counts.silences > 0, "a dumb connection was given up");
   }
@@ -121,7 +121,7 @@ interface Writer {
   readonly alive: Set<string>;
 }
 
-/** Saying once more what should be does no harm, and while the server is away there is nothing else to do. */
+/** Retries while the server is down: repeating an apply is harmless. */
 async function persist<T>(write: () => Promise<T>): Promise<T> {
   const { answer } = await eventually("an answer", async () => ({ answer: await write() }), blindMostMs);
   return answer;

@@ -1,4 +1,4 @@
-/** How long a real server makes of an object what it was given in a megabyte: tenants choose what is in their variables. */
+/** Objects of a megabyte on a real server: tenants choose the content of their environment variables. */
 import { test } from "node:test";
 import { places } from "../../lab/places.ts";
 import { kinds } from "../../src/kube/kinds.ts";

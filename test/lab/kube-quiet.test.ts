@@ -14,7 +14,7 @@ import { hastyClock, openKube } from "./open-kube.ts";
 const missing = controlPlaneMissing();
 const kubeconfig = missing ? "" : await sharedControlPlane({ after });
 
-/** In a namespace of its own: a quiet watch must not see what another test writes. */
+/** In a namespace of its own: a quiet watch must not see writes of other tests. */
 async function watchMaps(kube: Kube, namespace: string) {
   await kube.create(kinds.namespace, { metadata: { name: namespace } });
   const given = { namespace, name: "kube-root-ca.crt" };

@@ -1,4 +1,4 @@
-/** A real API server whose etcd was put back to what it was, as after a disaster. */
+/** A real API server whose etcd is restored from a backup. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";

@@ -1,4 +1,4 @@
-/** The label writer against a real API server, whose book of field owners no imitation can be trusted to keep. */
+/** The label writer against a real API server with its real managed fields. */
 import { randomBytes } from "node:crypto";
 import { after } from "node:test";
 import { controlPlaneMissing, sharedControlPlane } from "../../lab/own-control-plane.ts";

@@ -43,7 +43,7 @@ export interface LeaseTask {
   readonly staticHostDomain?: string;
   /** Where an IP operator answers. */
   readonly ipOperatorPort: number;
-  /** What the tenant sends as soon as it runs. */
+  /** A manifest that the tenant sends at the start. */
   readonly sends?: { readonly deployment: DeploymentId; readonly body: string };
   /** Whether it goes on until it has written an Event, which may take a while. */
   readonly writesEvent?: true;
@@ -189,7 +189,7 @@ function createLabProvider(task: LeaseTask, onOpen: (services: ProviderServices)
   });
 }
 
-/** The same cluster with what is written known at its boundary, and what is in flight. */
+/** The same cluster with a boundary at every write, and a list of writes in flight. */
 function named(kube: Kube, written: AsyncLocalStorage<Write>, inFlight: Set<Write>): Kube {
   async function during<T>(verb: string, kind: Kind, send: () => Promise<T>): Promise<T> {
     const write = { verb, resource: resourceOf(kind) };
@@ -217,7 +217,7 @@ function killing({ kill }: LeaseTask, written: AsyncLocalStorage<Write>, inFligh
       const isWritten = kind === "kube" && point.endsWith(":after");
       const at = [kind, point, isWritten ? write?.resource : undefined].filter(Boolean).join(" ");
       if (before.has(at) || !counts.test(at)) return;
-      // The API server may carry out what is on its way, and the next life finds that done.
+      // The API server may complete a write in flight, and the next process finds it done.
       const others = [...inFlight].filter((each) => each !== write);
       const sent = others.map(({ verb, resource }) => `kube ${verb}:sent ${resource}`);
       // A killed process sends no last word.
@@ -229,7 +229,7 @@ function killing({ kill }: LeaseTask, written: AsyncLocalStorage<Write>, inFligh
   };
 }
 
-/** One node with room for everything: what the lab's other users take of it is not the matter here. */
+/** One node with room for everything, whatever the lab's other users take of it. */
 function labFeed() {
   const plenty = (amount: bigint) => ({ allocatable: amount, allocated: 0n });
   const node: SnapshotNode = {

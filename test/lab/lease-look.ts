@@ -1,4 +1,4 @@
-/** What there is of a lease in the lab, seen by an administrator. */
+/** The objects of a lease in the lab, read by an administrator. */
 import { callApi } from "../../lab/api.ts";
 import { nodeName } from "../../lab/places.ts";
 import { type Kind, kinds, resourceOf } from "../../src/kube/kinds.ts";
@@ -10,7 +10,7 @@ import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import { eventually } from "../support/eventually.ts";
 import { kubectl, podStartsWithinMs, read } from "./cluster.ts";
 
-/** Everything that a lease is made of, but what the cluster makes of it by itself. */
+/** The kinds of objects of a lease, without those that controllers create. */
 export const inNamespace: readonly Kind[] = [
   kinds.configMap,
   ...[kinds.networkPolicy, kinds.serviceAccount, kinds.role, kinds.roleBinding, kinds.secret],
@@ -121,7 +121,7 @@ export async function runningPod(lease: LeaseId, service: string, image: string)
   );
 }
 
-/** What is still there of it, anywhere in the cluster: "kind namespace/name". */
+/** The remaining objects of a lease, anywhere in the cluster: "kind namespace/name". */
 export async function leftOf(kube: Kube, lease: LeaseId): Promise<string[]> {
   const namespace = leaseNamespace(lease);
   const text = (kind: Kind) => (object: KubeObject) =>

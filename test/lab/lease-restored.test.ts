@@ -1,4 +1,4 @@
-/** Leases on a real API server whose etcd was put back to what it was, under a provider that runs on. */
+/** Leases on a real API server whose etcd is restored from a backup while the provider runs. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { controlPlaneMissing, startControlPlane } from "../../lab/own-control-plane.ts";

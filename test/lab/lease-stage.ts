@@ -49,18 +49,18 @@ export interface LeaseStage {
   readonly queries: Queries;
   /** Where its commands find it. */
   readonly dir: string;
-  /** Our bid on what the tenant posts, accepted, with nothing running afterwards. */
+  /** Posts an order and accepts the provider's bid on it; no provider runs afterwards. */
   win(dseq: bigint, sdl: Sdl): Promise<LeaseId>;
   update(deployment: DeploymentId, sdl: Sdl): Promise<void>;
   close(deployment: DeploymentId): Promise<void>;
-  /** One process, until what it lives for is so. */
+  /** Runs one process until its task is done. */
   live(life: Life): Promise<void>;
   /**
-   * As many processes as it takes, each killed at a boundary at which none was before; returns these, and the writes that were
-   * in flight.
+   * Runs processes, each killed at a boundary at which no earlier one was, until one ends by itself; returns the boundaries and
+   * the writes in flight.
    */
   liveAndDie(life: Life): Promise<string[]>;
-  /** One that goes on; resolves when it runs. */
+  /** Runs one process until `stop`; resolves when it is ready. */
   start(): Promise<{ stop(): Promise<void> }>;
 }
 

@@ -237,7 +237,7 @@ async function field(kind: Kind, at: PodAt, part: string, name: string): Promise
   return String((object?.[part] as Record<string, unknown> | undefined)?.[name]);
 }
 
-/** What a pod hears that calls as the first thing it does. */
+/** The result of a connection that a pod opens as soon as it starts. */
 async function firstCall(at: PodAt, where: string): Promise<Echo> {
   await runPod(kube, at, { ...shell, command: ["/bin/sh", "-c", wget(where, firstAnswerWithinS)] }, "started");
   let log = "";

@@ -1,4 +1,4 @@
-/** Watches a watch: whether an object ever went backwards, and how long it did not see what was there. */
+/** Checks a watch: whether an object ever went backwards, and how long the watch lagged. */
 import { type Kind, resourceOf } from "../../src/kube/kinds.ts";
 import type { Change, Kube, KubeObject, Selection, WatchCache } from "../../src/kube/kube.ts";
 

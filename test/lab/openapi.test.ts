@@ -1,4 +1,4 @@
-/** What the simulated API server takes the types to be is what the real one says they are. */
+/** The types of the simulated API server equal those of the real one. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";

@@ -21,7 +21,7 @@ export interface OperatorPlaces {
   readonly lease: string;
 }
 
-/** What its role at home allows: only who runs beside copies of itself needs it. */
+/** Grants of the role in its own namespace: only needed for leader election. */
 export const ofPods = ["create", "get", "update"].map((verb) => `${verb} leases.coordination.k8s.io`);
 
 export interface OperatorAccount {
@@ -42,7 +42,7 @@ export async function operatorPlaces(owner: Owner): Promise<OperatorPlaces> {
   return own;
 }
 
-/** What `kubectl apply -f` would make, but for namespaces that are there already. */
+/** The objects of `kubectl apply -f`, without namespaces, which exist already. */
 export function operatorManifests(name: OperatorName, { services, lease }: OperatorPlaces): KubeObject[] {
   const text = readFileSync(join(import.meta.dirname, `../../deploy/operator-${name}.yaml`), "utf8");
   const names: Record<string, string> = { "akash-services": services, lease };
@@ -58,7 +58,7 @@ export function operatorManifests(name: OperatorName, { services, lease }: Opera
   return objects.filter(({ kind }) => kind !== "Namespace");
 }
 
-/** What runs in the cluster: a process outside needs who it is, and no more. */
+/** Workloads, which a process outside of the cluster does not need. */
 const running = ["Deployment", "Service", "NetworkPolicy"];
 
 export async function operatorAccount(owner: Owner, name: OperatorName, own: OperatorPlaces): Promise<OperatorAccount> {

@@ -129,7 +129,7 @@ describe("the operators in their pods", { skip: labIsMissing }, () => {
         requests.filter(({ code }) => code === 403),
         [],
       );
-      // Who leads says so again some seconds later.
+      // The leader renews its lease some seconds later.
       await eventually("every right of theirs to be used", async () => {
         const used = new Set((await requestsOf(each, begun)).flatMap(usedBy));
         return ofPods.every((grant) => used.has(grant));

@@ -1,4 +1,4 @@
-/** Who the provider is to the API server: its service account with the roles of deploy/, in namespaces of its own. */
+/** The provider's service account with the roles of deploy/, in namespaces of its own. */
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ export interface ProviderAccount {
   readonly grants: ReadonlySet<string>;
 }
 
-/** What runs in the cluster: a process outside needs who it is, and no more. */
+/** Workloads, which a process outside of the cluster does not need. */
 const pods = ["StatefulSet", "Service", "NetworkPolicy"];
 
 export async function providerAccount(owner: Owner): Promise<ProviderAccount> {
@@ -44,7 +44,7 @@ export async function providerAccount(owner: Owner): Promise<ProviderAccount> {
   };
 }
 
-/** Who it is that runs there, in the audit log's words. */
+/** The service account's user name in the audit log. */
 export function userOf(services: string): string {
   return `system:serviceaccount:${services}:akash-provider`;
 }

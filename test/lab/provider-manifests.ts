@@ -9,13 +9,13 @@ export interface ProviderPlaces {
   readonly services: string;
   /** Where the custom resources of its leases are. */
   readonly lease: string;
-  /** Of what belongs to no namespace. */
+  /** Of cluster-scoped objects. */
   readonly clusterName: string;
 }
 
 export const ownPlaces: ProviderPlaces = { services: "akash-services", lease: "lease", clusterName: "akash-provider" };
 
-/** What `kubectl apply -f deploy/provider.yaml` would make. */
+/** The objects of `kubectl apply -f deploy/provider.yaml`. */
 export function providerManifests(places = ownPlaces): KubeObject[] {
   const text = readFileSync(join(import.meta.dirname, "../../deploy/provider.yaml"), "utf8");
   const names: Record<string, string> = { [ownPlaces.services]: places.services, [ownPlaces.lease]: places.lease };
@@ -24,7 +24,7 @@ export function providerManifests(places = ownPlaces): KubeObject[] {
     const { metadata } = object;
     const home = names[metadata.namespace];
     if (home !== undefined) metadata.namespace = home;
-    // What is shared with others needs a name of its own.
+    // Cluster-scoped objects need unique names.
     else metadata.name = names[metadata.name] ?? places.clusterName;
     if (object.roleRef && home === undefined) object.roleRef.name = places.clusterName;
     for (const subject of object.subjects ?? []) subject.namespace = names[subject.namespace];

@@ -62,7 +62,7 @@ export interface StreamCount {
   readonly lost: readonly string[];
   /** From the first that was lost to the first that was not, added up. */
   readonly gapMs: number;
-  /** What was answered, in order, each once for as long as it stayed the same. */
+  /** Distinct bodies of the answers, in order. */
   readonly bodies: readonly string[];
 }
 

@@ -11,7 +11,7 @@ const leftOut =
 /** Debian's packages may still put things into both of each pair; files are found under either name. */
 const merged = ["bin", "sbin", "lib", "lib64"];
 
-/** Who the program runs as. */
+/** The user of the program. */
 export const user = { id: 65532, name: "akash", home: "/home/akash" } as const;
 
 export function baseLayer({ folder, packages }: DebianRoot): Entry[] {
@@ -43,7 +43,7 @@ nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
 `;
 const group = `root:x:0:\n${user.name}:x:${user.id}:\nnogroup:x:65534:\n`;
 
-/** What update-ca-certificates makes when the package is installed. */
+/** The output of update-ca-certificates, which installing the package would create. */
 function authorities(folder: string): string {
   const files = globSync("usr/share/ca-certificates/**/*.crt", { cwd: folder }).sort();
   if (files.length === 0) throw new Error(`${folder} has no certificate authorities`);

@@ -17,7 +17,7 @@ const wanted = [
   ...["base-files", "coreutils", "dash", "findutils", "grep", "libstdc++6", "sed", "tar", "tini"],
 ];
 
-/** Package management itself, which a container does not need: apt gets them as installed. */
+/** Package management itself, which a container does not need: apt takes these as installed. */
 const leftOut = ["debconf", "dpkg"];
 
 export interface DebianRoot {

@@ -20,7 +20,7 @@ export interface ProviderImageOptions {
   say(line: string): void;
 }
 
-/** What seldom changes comes first: registries and nodes keep a layer that they know. */
+/** Rarely changed layers come first: registries and nodes cache layers. */
 export function providerImage({ name, ...debian }: ProviderImageOptions): Image {
   // Maps for debuggers are half of the packages' size and not needed in there.
   const packages = productionPackages().flatMap((folder) => below(folder).filter((path) => !path.endsWith(".map")));
@@ -32,7 +32,7 @@ export function providerImage({ name, ...debian }: ProviderImageOptions): Image 
   ];
   return {
     name,
-    // As the first process Node would leave what a price script forked and forgot as zombies.
+    // As PID 1 Node would not reap zombies of price scripts.
     entrypoint: ["/usr/bin/tini", "--", "/app/bin/akash-provider"],
     user: `${user.id}:${user.id}`,
     environment: { PATH: "/usr/sbin:/usr/bin", HOME: user.home },

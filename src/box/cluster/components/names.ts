@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Random } from "../../../runtime/random.ts";
 
-/** Without vowels and what looks like them, so that no word comes out. */
+/** Without vowels and similar characters, so that no words appear, as in Kubernetes' rand.SafeEncodeString. */
 const letters = "bcdfghjklmnpqrstvwxz2456789";
 
 export function randomSuffix(random: Random, length = 5): string {

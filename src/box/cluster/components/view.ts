@@ -1,5 +1,5 @@
 /**
- * What the cluster's components know of the objects: all of them, by kind, namespace, owner and node. It follows the
+ * The components' shared cache of objects, indexed by kind, namespace, owner and node. It follows the
  * API server within the very call that changes something, so it is never behind.
  */
 import { isDeepStrictEqual } from "node:util";

@@ -111,7 +111,7 @@ export function createClaims({ server, view, events }: ComponentDeps): Component
   };
 }
 
-/** What becomes of a volume: free, or, when its claim is gone, deleted or released. */
+/** The phase of a volume: available, or, when its claim is gone, deleted or released. */
 export function createVolumes({ server, view }: ComponentDeps): Component {
   function work(name: string): undefined {
     const volume = view.get<PersistentVolume>(kinds.persistentVolume, { name });

@@ -1,5 +1,5 @@
 /**
- * What belongs to something that is gone goes too. In the foreground the owner waits for what it owns; an owner that
+ * The garbage collector: deletes dependents of deleted owners. In the foreground the owner waits for what it owns; an owner that
  * leaves orphans takes its name off them first.
  */
 import type { Component, ComponentDeps } from "../component.ts";

@@ -1,4 +1,4 @@
-/** What every namespace has from the start, and how it goes: everything in it first. */
+/** Creates the default objects of a namespace, and deletes its content before the namespace. */
 import { isDeepStrictEqual } from "node:util";
 import { kinds } from "../../../../kube/kinds.ts";
 import type { Component, ComponentDeps } from "../component.ts";

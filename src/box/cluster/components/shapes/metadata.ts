@@ -1,4 +1,4 @@
-/** What every object carries, and small questions about it. */
+/** The metadata of every object, and predicates on it. */
 import type { KubeObject, ObjectAt, ObjectMeta } from "../../../../kube/kube.ts";
 
 export interface OwnerReference {

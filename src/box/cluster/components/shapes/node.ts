@@ -1,4 +1,4 @@
-/** Nodes, their taints, and who tolerates them. */
+/** Nodes, their taints, and pods' tolerations. */
 import type { StatusCondition, Stored } from "./metadata.ts";
 import type { ResourceList, Toleration } from "./pod.ts";
 
