@@ -28,7 +28,10 @@ const instead = new Map(
 
 /** Words on the wire, in columns of the journal or of the field itself: path, and text to ignore. */
 const exempt: readonly (readonly [RegExp, RegExp])[] = [
-  [/./, /AKP_\w+|\w*_\w+|connection refused|REFUSED|"[^" ]*"|`[^` ]*`/g],
+  [/./, /AKP_\w+|\w*_\w+|connection refused|REFUSED|"not asked"|"[^" ]*"|`[^` ]*`/g],
+  [/polic|judgement/, /\brefuse\b/g],
+  [/bid-status|bidengine-service|inventory-service|decide\.ts/, /\b(trouble|cards)\b/g],
+  [/hostname/, /\brefused\b/g],
   [/^tools\/words\.ts$/, /.*/g],
   [/^test\/lab\//, /\brefused\b/g],
   [/^tools\/image\/base-layer\.ts$/, /^nobody:.*/g],

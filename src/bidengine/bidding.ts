@@ -19,7 +19,7 @@ import { done, type Outcome, waiting } from "../runtime/outcome.ts";
 import type { BidCounters } from "./bid-status.ts";
 import type { Capacity, Reserved } from "./capacity.ts";
 import type { Decider } from "./decider.ts";
-import { type Check, type Decision, fail, notAsked, refusals, waitsFor } from "./decision/decision.ts";
+import { type Check, type Decision, fail, failedChecks, skipped, waitsFor } from "./decision/decision.ts";
 import type { BidTerms } from "./decision/money-checks.ts";
 import { isNews, recordDecision } from "./decision/record.ts";
 import type { OrderEnds } from "./order-ends.ts";
@@ -210,12 +210,12 @@ async function placeBid(
 
 function goneWhilePriced(decision: Decision): Decision {
   const isOfPrice = ({ name }: Check) => name === "priceGiven" || name === "priceWithinMax";
-  if (!refusals(decision).every(isOfPrice)) return decision;
+  if (!failedChecks(decision).every(isOfPrice)) return decision;
   const checks = decision.checks.map((check): Check => {
     if (!isOfPrice(check)) return check;
     const { name } = check;
     if (name === "priceGiven") return { name, ...fail("never", "the order ended while it was priced") };
-    return { name, ...notAsked("the order ended") };
+    return { name, ...skipped("the order ended") };
   });
   return { ...decision, verdict: "no", checks, price: undefined };
 }

@@ -6,7 +6,7 @@ import { cheap } from "../../test/support/samples/failing-orders.ts";
 import { gi, volume } from "../../test/support/samples/placement-samples.ts";
 import { createWorld, openStage, snapshotNode } from "../../test/support/stages/reservation-stage.ts";
 import { decide } from "../bidengine/decision/decide.ts";
-import { refusals } from "../bidengine/decision/decision.ts";
+import { failedChecks } from "../bidengine/decision/decision.ts";
 import { unhealthyLimitMs } from "../cluster/health/monitoring.ts";
 import { loadConfig } from "../config/load.ts";
 import { bidEngineOf, leasesOf, overcommitOf } from "./market.ts";
@@ -55,7 +55,7 @@ test("an order with a volume alone is not bid on where no node has room for the 
     const inputs = someInputs({ request: { group }, context: { capacity: stage.capacity } });
     const decision = await decide(inputs, cheap, t.signal);
     await stage.stop();
-    return [decision.verdict, ...refusals(decision).map(({ name }) => name)];
+    return [decision.verdict, ...failedChecks(decision).map(({ name }) => name)];
   };
   assert.deepEqual(await verdictBy({}), ["no", "placementExists"]);
   assert.deepEqual(await verdictBy({ "default-ephemeral-storage": "512Mi" }), ["bid"]);

@@ -4,8 +4,8 @@ import type { JsonOf } from "../bidengine/control-handlers.ts";
 import {
   type Check,
   explain,
+  failedChecks,
   type RecordedDecision,
-  refusals,
   summary,
   type Until,
 } from "../bidengine/decision/decision.ts";
@@ -113,7 +113,7 @@ const changes: Readonly<Record<Until, string>> = {
 
 /** What would have to change for a bid. */
 export function changeLines(decision: RecordedDecision, isOver: boolean): string[] {
-  const untils = new Set(refusals(decision).flatMap(({ until }) => until ?? []));
+  const untils = new Set(failedChecks(decision).flatMap(({ until }) => until ?? []));
   if (untils.size === 0) return [];
   return [
     isOver ? "to bid on the next one like it:" : "to bid on it:",

@@ -43,8 +43,8 @@ export function missingCapabilities({ units }: GroupSpec, own: readonly Attribut
     const isGpuMissing =
       gpu.count > 0n && gpu.attributes.length > 0 && unsatisfied(gpu.attributes, gpus).length === gpu.attributes.length;
     return [
-      ...volumes.map(({ attributes }) => ({ unit, what: "storage" as const, asked: attributes })),
-      ...(isGpuMissing ? [{ unit, what: "gpu" as const, asked: gpu.attributes }] : []),
+      ...volumes.map(({ attributes }) => ({ unit, what: "storage" as const, wanted: attributes })),
+      ...(isGpuMissing ? [{ unit, what: "gpu" as const, wanted: gpu.attributes }] : []),
     ];
   });
 }

@@ -1,6 +1,6 @@
 /**
  * Four orders and what may become of each, with a provider that ends at one boundary and starts again on the same journal:
- * one is won and kept, one goes to a rival, one is closed by its tenant, on one nobody decides until the bid is too old.
+ * one is won and kept, one goes to a rival, one is closed by its tenant, one is never decided until the bid is too old.
  */
 import assert from "node:assert/strict";
 import type { Chain } from "../../src/chain/chain.ts";
@@ -65,7 +65,7 @@ export async function playBidHistory(
     throw new SimulatedCrash(at);
   });
   const start = (at: Boundary) => stage.start("one", { ...parts, dir, boundary: at, options: { bidTimeoutMs } });
-  const told = tellStory(stage, random.int(3_000)).then(async (orders) => {
+  const story = playStory(stage, random.int(3_000)).then(async (orders) => {
     await lateBidEnds(stage);
     return orders;
   });
@@ -73,7 +73,7 @@ export async function playBidHistory(
   const live = async ({ ready }: StartedProvider) => {
     const provider = await ready;
     const watching = watch(stage, provider, faults);
-    const orders = await told;
+    const orders = await story;
     await settled(stage, provider);
     watching.end();
     return lookBack(stage, provider, orders);
@@ -135,7 +135,7 @@ export function ordersOf(stage: BidStage): Record<Fate, OrderId> {
 }
 
 /** The tenant's and the rival's side, until all but one is decided: neither knows that the provider may be away. */
-export async function tellStory(stage: BidStage, pauseMs: number): Promise<Record<Fate, OrderId>> {
+export async function playStory(stage: BidStage, pauseMs: number): Promise<Record<Fate, OrderId>> {
   const { queries } = stage;
   const orders = ordersOf(stage);
   await sleep(stage.clock, pauseMs);
@@ -164,7 +164,7 @@ export async function tellStory(stage: BidStage, pauseMs: number): Promise<Recor
   return orders;
 }
 
-/** What becomes of the order on which nobody decides: its tenant may also close it when all else is over. */
+/** The end of the undecided order: its bid expires, or its tenant closes it last. */
 export type LateEnd = "timed out" | "order closed";
 
 export async function lateBidEnds(stage: BidStage, late: LateEnd = "timed out"): Promise<void> {

@@ -41,12 +41,12 @@ async function play(t: TestContext, playing: Playing): Promise<BidHistory> {
   return history;
 }
 
-/** The rest of it stays as it is, what it tells of itself too. */
+/** Overrides some members; inherits the others, getters included. */
 function but<T extends object>(sound: T, faulty: Partial<T>): T {
   return Object.assign(Object.create(sound), faulty);
 }
 
-/** Each is a line that could be forgotten, and what tells that it was. */
+/** Planted faults, with the expected failure. */
 const planted: readonly [string, RegExp, NonNullable<ProviderParts["plant"]>][] = [
   [
     "no reservation in the unit",

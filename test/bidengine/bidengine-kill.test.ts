@@ -11,7 +11,7 @@ import { killAtEach, killPoints } from "../support/kill-points.ts";
 import { type BidStage, onRealBidStage } from "../support/stages/bid-stage.ts";
 import { thorough } from "../support/thorough.ts";
 import type { ChildTask } from "./bid-child.ts";
-import { type BidHistory, checkEnd, lateBidEnds, ordersOf, tellStory } from "./bid-history.ts";
+import { type BidHistory, checkEnd, lateBidEnds, ordersOf, playStory } from "./bid-history.ts";
 
 /** Longer than any machine takes to start a process. */
 const bidTimeoutMs = 300_000;
@@ -52,17 +52,17 @@ async function play(t: TestContext, killEarly: KillPoint | undefined, killLate: 
         begun.resolve();
         killed ||= !first;
         const history = first ?? (await runChild(t, task));
-        assert.ok(history, "nobody kills the second");
+        assert.ok(history, "the second child is not killed");
         return history;
       };
       const [history] = await Promise.all([survive(), begun.promise.then(story)]);
       return history;
     }
     if (killEarly) {
-      const story = () => tellStory(stage, 0).then(() => lateBidEnds(stage, "order closed"));
+      const story = () => playStory(stage, 0).then(() => lateBidEnds(stage, "order closed"));
       return checkEnd(await live(0, killEarly, story), "order closed");
     }
-    early = (await live(1, undefined, () => tellStory(stage, 0))).crossings;
+    early = (await live(1, undefined, () => playStory(stage, 0))).crossings;
     aheadMs = bidTimeoutMs;
     const end = await live(0, killLate, () => lateBidEnds(stage));
     late = end.crossings;
@@ -79,9 +79,9 @@ async function runChild(t: TestContext, task: ChildTask, onReady?: () => void): 
   t.after(() => child.kill("SIGKILL"));
   const ended = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
   let history: BidHistory | undefined;
-  child.on("message", (told: "ready" | BidHistory) => {
-    if (told === "ready") onReady?.();
-    else history = told;
+  child.on("message", (message: "ready" | BidHistory) => {
+    if (message === "ready") onReady?.();
+    else history = message;
   });
   child.send(task);
   const [code, signal] = await ended;

@@ -54,7 +54,7 @@ test("an order is bid on, won, and its capacity handed over to the lease", async
   });
 });
 
-test("two orders for what is left: one bid, and the other when room comes", async (t) => {
+test("two orders for the remaining capacity: one bid, and the other when room comes", async (t) => {
   await onBidStage(t, async (stage) => {
     const one = await stage.provider("one", { cpuMilli: 1_000n });
     await stage.postMany([1n, 2n], groupOfCpus(1_000n));
@@ -62,8 +62,8 @@ test("two orders for what is left: one bid, and the other when room comes", asyn
     await stage.blocks(5);
     assert.equal(one.status()?.bids, 1);
     assert.equal(one.status()?.waiting, 1);
-    const refused = one.engine.orders(2).find(({ verdict }) => verdict === "no");
-    assert.match(refused?.reason ?? "", /placementExists/);
+    const rejected = one.engine.orders(2).find(({ verdict }) => verdict === "no");
+    assert.match(rejected?.reason ?? "", /placementExists/);
     const bid = one.engine.orders(2).find(({ verdict }) => verdict === "bid");
     await stage.close(BigInt(bid?.orderId.split("/")[1] ?? ""));
     await stage.until("the other bid", () => one.engine.orders(2).every(({ verdict }) => verdict === "bid"));
@@ -72,19 +72,19 @@ test("two orders for what is left: one bid, and the other when room comes", asyn
 
 for (const [name, first, second] of [
   ["by its model", "h100", "h100"],
-  ["as any card", "*", "*"],
-  ["by its model and as any card", "h100", "*"],
+  ["as any GPU", "*", "*"],
+  ["by its model and as any GPU", "h100", "*"],
 ] as const) {
-  test(`two orders for the last GPU, asked for ${name}: one bid, and the other when the GPU comes back`, async (t) => {
+  test(`two orders for the last GPU, requested ${name}: one bid, and the other when the GPU comes back`, async (t) => {
     await onBidStage(t, async (stage) => {
       const attributes = [{ key: "capabilities/gpu/vendor/nvidia/model/h100", value: "true" }];
       const one = await stage.provider("one", { gpuCounts: [gpuCount("h100", 1n)], options: { attributes } });
       await Promise.all([stage.post(1n, groupOfCards(first)), stage.post(2n, groupOfCards(second))]);
       await stage.blocks(5);
       const orders = one.engine.orders(2);
-      const [bid, refused] = ["bid", "no"].map((verdict) => orders.find((order) => order.verdict === verdict));
+      const [bid, rejected] = ["bid", "no"].map((verdict) => orders.find((order) => order.verdict === verdict));
       assert.equal(one.status()?.bids, 1);
-      assert.match(refused?.reason ?? "", /^placementExists: .*gpu/);
+      assert.match(rejected?.reason ?? "", /^placementExists: .*gpu/);
       const key = bid?.orderId ?? "";
       const onChain = (await stage.queries.bid(one.bidOn(parseOrderId(key)))).value;
       assert.deepEqual(
@@ -93,7 +93,7 @@ for (const [name, first, second] of [
         "a real model is offered",
       );
       await stage.close(parseOrderId(key).dseq);
-      const other = one.bidOn(parseOrderId(refused?.orderId ?? ""));
+      const other = one.bidOn(parseOrderId(rejected?.orderId ?? ""));
       await stage.until("the other bid", async () => (await stage.queries.bid(other)).value?.state === "open");
     });
   });
@@ -101,8 +101,8 @@ for (const [name, first, second] of [
 
 /** These GPUs, with the attributes that sell them. */
 function sellsOf(...here: GpuCount[]): Pick<ProviderParts, "gpuCounts" | "options"> {
-  const attributes = here.map(({ gpu: card }) => ({
-    key: `capabilities/gpu/vendor/nvidia/model/${card.model}`,
+  const attributes = here.map(({ gpu }) => ({
+    key: `capabilities/gpu/vendor/nvidia/model/${gpu.model}`,
     value: "true",
   }));
   return { gpuCounts: here, options: { attributes } };
@@ -239,8 +239,8 @@ test("no more is sold than the caps say, and what is given back is sold again", 
     await stage.until("a bid", () => one.status()?.bids === 1);
     await stage.blocks(5);
     assert.equal(one.status()?.bids, 1);
-    const refused = one.engine.orders(2).find(({ verdict }) => verdict === "no");
-    assert.match(refused?.reason ?? "", /withinOfferCaps.*at most 1500m, of which 1 is sold/);
+    const rejected = one.engine.orders(2).find(({ verdict }) => verdict === "no");
+    assert.match(rejected?.reason ?? "", /withinOfferCaps.*at most 1500m, of which 1 is sold/);
     const bid = one.engine.orders(2).find(({ verdict }) => verdict === "bid");
     await stage.close(BigInt(bid?.orderId.split("/")[1] ?? ""));
     await stage.until("the other bid", () => one.engine.orders(2).every(({ verdict }) => verdict === "bid"));
@@ -375,12 +375,12 @@ test("why says that the search limit was reached, and each time it was the order
 });
 
 test("an order that ends while it is priced is a no that says so, and counts as neither accepted nor declined", async (t) => {
-  const asked = Promise.withResolvers<void>();
+  const requested = Promise.withResolvers<void>();
   const price = Promise.withResolvers<void>();
   const pricing: Pricing = {
     ...fixedPricing(),
     async quote() {
-      asked.resolve();
+      requested.resolve();
       await price.promise;
       return { price: parseDecCoin("10uact"), evidence: {} };
     },
@@ -389,7 +389,7 @@ test("an order that ends while it is priced is a no that says so, and counts as 
     const one = await stage.provider("one", { pricing });
     const order = await stage.post(1n);
     await stage.until("the end", async () => {
-      await asked.promise;
+      await requested.promise;
       return true;
     });
     await stage.close(1n);
@@ -423,19 +423,19 @@ test("a unit of count 0 is bid on beside another, and no room is taken for it", 
 
 test("paused while a price is pending → no bid", async (t) => {
   await onBidStage(t, async (stage) => {
-    const asked = Promise.withResolvers<void>();
+    const requested = Promise.withResolvers<void>();
     const price = Promise.withResolvers<void>();
     const pricing: Pricing = {
       ...fixedPricing(),
       async quote(request, signal) {
-        asked.resolve();
+        requested.resolve();
         await price.promise;
         return fixedPricing().quote(request, signal);
       },
     };
     const one = await stage.provider("one", { pricing });
     const order = await stage.post(1n);
-    await asked.promise;
+    await requested.promise;
     await one.engine.pause("new disks");
     price.resolve();
     await stage.until("a decision", () => one.engine.orders(1)[0]?.verdict !== undefined);
@@ -460,21 +460,21 @@ test("an order of our own account is a no: the chain takes no bid on it", async 
 
 test("order gone → its pending price is aborted", async (t) => {
   await onBidStage(t, async (stage) => {
-    const asked: AbortSignal[] = [];
+    const signals: AbortSignal[] = [];
     const pricing: Pricing = {
       ...fixedPricing(),
       async quote(_, signal) {
-        asked.push(signal);
+        signals.push(signal);
         await untilAborted(signal);
         return { price: undefined, reason: reasonOf(signal.reason), evidence: {} };
       },
     };
     const one = await stage.provider("one", { pricing });
     await stage.postMany([1n, 2n]);
-    await stage.until("both are asked for", () => asked.length === 2);
+    await stage.until("both prices are pending", () => signals.length === 2);
     await stage.close(1n);
     await stage.blocks(2);
-    assert.equal(asked.filter(({ aborted }) => aborted).length, 1);
+    assert.equal(signals.filter(({ aborted }) => aborted).length, 1);
     const [answer] = one.engine.why(`${stage.signer("tenant").address}/1`);
     assert.equal(answer?.reason, "priceGiven: the order ended while it was priced");
     assert.equal(answer?.end?.how, "closed");

@@ -21,11 +21,11 @@ const someOf = (keys: readonly string[], maxLength = 3) =>
 const published = ["region", "tier", "a/b"];
 const patterns = [...published, "reg*", "*", "a/*", "t?er", "none"];
 const volumes = ["class", "persistent"];
-const cards = ["vendor/nvidia/model/a100", "vendor/nvidia/model/h100", "vendor/nvidia/model/*", "vendor/*"];
+const gpuKeys = ["vendor/nvidia/model/a100", "vendor/nvidia/model/h100", "vendor/nvidia/model/*", "vendor/*"];
 const capabilities = [
   ...volumes.flatMap((name) => [`capabilities/storage/1/${name}`, `capabilities/storage/2/${name}`]),
   "capabilities/storage/class",
-  ...cards.slice(0, 2).map((card) => `capabilities/gpu/${card}`),
+  ...gpuKeys.slice(0, 2).map((key) => `capabilities/gpu/${key}`),
 ];
 const auditors = ["alice", "bob", "carol"];
 
@@ -35,7 +35,7 @@ const group: fc.Arbitrary<GroupSpec> = fc
     allOf: fc.subarray(auditors, { maxLength: 1 }),
     anyOf: fc.subarray(auditors),
     storage: someOf(volumes),
-    gpu: someOf(cards),
+    gpu: someOf(gpuKeys),
     gpuCount: fc.constantFrom(0n, 1n),
   })
   .map(({ attributes, allOf, anyOf, storage, gpu, gpuCount }) =>
@@ -63,7 +63,7 @@ test("an order that we find attributes, signatures and capabilities for, the cha
       const able = missingCapabilities(spec, have).length === 0;
       if (published && signed) assert.ok(requirementsMatch(wire, have, audited));
       assert.equal(able, capabilitiesMatch(wire, have));
-      // Where signatures are asked for the chain looks at nothing else; we demand that we publish it as well.
+      // With required signatures the chain ignores published attributes; we check both.
       const { allOf, anyOf } = spec.requirements;
       if (allOf.length + anyOf.length > 0) assert.equal(signed, requirementsMatch(wire, have, audited));
       else assert.equal(published, requirementsMatch(wire, have, audited));
@@ -80,7 +80,7 @@ test("a group that we find no fault with, the chain takes", () => {
     id: fc.integer({ min: 0, max: 2 }),
     cpu: fc.record({ milli: amount(10n, 384_000n), attributes: someOf(["arch", "b d"]) }),
     memory: fc.record({ bytes: amount(2n ** 20n, 2n ** 41n), attributes: fc.constant([]) }),
-    gpu: fc.record({ count: amount(1n, 24n), attributes: someOf(cards) }),
+    gpu: fc.record({ count: amount(1n, 24n), attributes: someOf(gpuKeys) }),
     storage: fc.array(
       fc.record({ name: fc.constant("v"), bytes: amount(5n * 2n ** 20n, 2n ** 45n), attributes: someOf(volumes) }),
       { maxLength: 2 },

@@ -113,37 +113,37 @@ async function openOracle(t: TestContext): Promise<{ oracle: OracleState; pool: 
   return { oracle, pool };
 }
 
-test("the version that the chain has is found, remembered, and found anew after an upgrade", async (t) => {
+test("the oracle version is detected, cached, and detected again after an upgrade", async (t) => {
   const { oracle, pool } = await openOracle(t);
   const { oraclePrice } = createQueries(pool);
   const ask = async () => {
-    oracle.asked.length = 0;
+    oracle.paths.length = 0;
     const { value } = await oraclePrice("akt");
-    return [showDecimal(value.dollars), ...oracle.asked];
+    return [showDecimal(value.dollars), ...oracle.paths];
   };
   const [v2 = "", v1 = ""] = paths;
   assert.deepEqual(await ask(), ["0.5", v2]);
   oracle.version = "v1";
   assert.deepEqual(await ask(), ["0.5", v2, v1]);
-  assert.deepEqual(await ask(), ["0.5", v1], "the older one is asked at once from now on");
+  assert.deepEqual(await ask(), ["0.5", v1], "the older version is queried first from now on");
   oracle.version = "v2";
   assert.deepEqual(await ask(), ["0.5", v1, v2]);
   assert.deepEqual(await ask(), ["0.5", v2]);
 });
 
-test("where there is no price to rely on it is said why, and no node is blamed for it", async (t) => {
+test("no usable oracle price → the error has the reason, and nodes stay healthy", async (t) => {
   const { oracle, pool } = await openOracle(t);
   const { oraclePrice } = createQueries(pool);
-  const refuses = (reason: RegExp, denom = "akt") =>
+  const rejectsWith = (reason: RegExp, denom = "akt") =>
     assert.rejects(oraclePrice(denom), { code: "AKP_CHAIN_NO_ORACLE_PRICE", message: reason });
   oracle.failures = ["price deviation too high: 200bps > 150bps"];
-  await refuses(/no price of akt: it does not vouch for it \(price deviation too high: 200bps > 150bps\)/);
+  await rejectsWith(/no price of akt: it does not vouch for it \(price deviation too high: 200bps > 150bps\)/);
   oracle.failures = [];
-  await refuses(/no price of uakt: it has none yet/, "uakt");
+  await rejectsWith(/no price of uakt: it has none yet/, "uakt");
   oracle.atto = undefined;
-  await refuses(/it has none yet/);
+  await rejectsWith(/it has none yet/);
   oracle.version = undefined;
-  await refuses(/this chain has no oracle that we know/);
+  await rejectsWith(/this chain has no oracle that we know/);
   assert.deepEqual(
     pool.nodes.map(({ condition }) => condition),
     ["good"],
@@ -170,32 +170,32 @@ test("a provider prices orders in uakt by the chain's oracle, and not while that
       pricing: (deps) => createPricing({ current: settings }, deps),
     });
     const screen = async () => {
-      const asked = { owner: stage.signer("tenant").address, group: inUakt, reclamationWindowNs: undefined };
-      const { price, checks } = await one.engine.screen(asked);
+      const request = { owner: stage.signer("tenant").address, group: inUakt, reclamationWindowNs: undefined };
+      const { price, checks } = await one.engine.screen(request);
       return price ? showDecCoin(price) : (checks.find(({ verdict }) => verdict === "fail")?.reason ?? "");
     };
     const said = (what: RegExp) => stage.until(`${what}`, async () => what.test(await screen()));
-    const trouble = () => one.status()?.trouble ?? "";
+    const error = () => one.status()?.trouble ?? "";
     const feed = (atto: string, ageMs = 0) => Object.assign(oracle, { atto, atMs: stage.clock.now() - ageMs });
 
     await said(/it has none yet/);
     feed("500000000000000000");
     await said(/^\d.*uakt$/);
     const atHalf = Number.parseFloat(await screen());
-    assert.equal(trouble(), "");
+    assert.equal(error(), "");
 
     feed("1000000000000000000", 30_000);
     await stage.until("the dearer token", async () => Number.parseFloat(await screen()) < atHalf);
     assert.ok(Math.abs(Number.parseFloat(await screen()) * 2 - atHalf) < 0.00001);
     // The oracle stands still: the price grows old by its own time, though nodes go on giving it.
     await said(/the price of AKT is of .*may be 60000 ms old at most$/);
-    assert.match(trouble(), /no bids on orders in uakt/);
+    assert.match(error(), /no bids on orders in uakt/);
 
     feed("500000000000000000");
     await said(/^\d.*uakt$/);
     oracle.broken = "a query lost its footing";
-    await stage.until("the trouble", () => /cannot be read from the chain's oracle/.test(trouble()));
-    assert.equal(Number.parseFloat(await screen()), atHalf, "a node in trouble takes back nothing");
+    await stage.until("the error", () => /cannot be read from the chain's oracle/.test(error()));
+    assert.equal(Number.parseFloat(await screen()), atHalf, "an unhealthy node keeps the last price");
     oracle.broken = undefined;
     oracle.failures = ["insufficient price sources: 1 < 2"];
     await said(

@@ -44,19 +44,19 @@ const answer = messageOf({
 export interface OracleState {
   /** Undefined where the chain has none. */
   version: "v1" | "v2" | undefined;
-  /** As the wire has it: a whole number of 10⁻¹⁸ths. Undefined where nobody has fed it yet. */
+  /** As on the wire: a whole number of 10⁻¹⁸ths. Undefined without any price yet. */
   atto: string | undefined;
   atMs: number;
-  /** Why it does not vouch for it. */
+  /** Reasons why the price is unhealthy. */
   failures: string[];
-  /** What nodes say to everything about it, where they are failing. */
+  /** The error of failing nodes. */
   broken: string | undefined;
-  /** The paths that were asked. */
-  readonly asked: string[];
+  /** The queried paths. */
+  readonly paths: string[];
 }
 
 export function createOracleState(atMs: number): OracleState {
-  return { version: "v2", atto: "500000000000000000", atMs, failures: [], broken: undefined, asked: [] };
+  return { version: "v2", atto: "500000000000000000", atMs, failures: [], broken: undefined, paths: [] };
 }
 
 export function answerBytes({ atto = "", atMs, failures }: OracleState, denom = "akt"): Uint8Array {
@@ -78,7 +78,7 @@ export function oracleTransport(inner: RpcTransport, oracle: OracleState): RpcTr
       const { id, params } = JSON.parse(request.text) as { id: unknown; params: { path?: string; data?: string } };
       const { path = "", data = "" } = params;
       if (!path.startsWith("/akash.oracle.")) return inner.send(request, bounds);
-      oracle.asked.push(path);
+      oracle.paths.push(path);
       const response = respond(oracle, path, Buffer.from(data, "hex"));
       // A chain without this oracle is the box's own: it says so itself.
       if (!response) return inner.send(request, bounds);

@@ -62,13 +62,13 @@ test("what we publish is followed as it changes, and a difference from provider.
     { denom: "uact", amount: 500_000n },
     { denom: "uakt", amount: 500_000n },
   ]);
-  let told = 0;
+  let changes = 0;
   record.onChange(() => {
-    told += 1;
+    changes += 1;
   });
   await market.act(providerKey, entryWith([fast]));
   await eventually("the new entry", () => record.current.attributes[0]?.key === "tier");
-  assert.equal(told, 1);
+  assert.equal(changes, 1);
   assert.equal(
     record.error,
     "the chain has other attributes of us than provider.yaml (it lacks region=lab; it has tier=fast besides): run akash-provider register",
@@ -101,7 +101,7 @@ test("queries fail → the last record stays, with its age and the reason", asyn
   await eventually("the entry was read", () => record.current.state === "registered");
   proxy.fault = (method) => (method === "abci_query" ? "cut" : undefined);
   record.onStep({ changed: [{ kind: "provider", key: providerAddress }] });
-  await eventually("the trouble is told", () => record.error);
+  await eventually("the error", () => record.error);
   assert.match(record.error ?? "", /^what the chain has of us cannot be read: /);
   assert.deepEqual(record.current.attributes, [lab]);
   assert.ok((record.ageMs ?? 0) > 0);

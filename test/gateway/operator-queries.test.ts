@@ -164,15 +164,15 @@ describe("a provider that bids", { concurrency: false }, () => {
     assert.equal(code, 0);
     const { means, refused, judged, judgedManifests, refusedManifests } = JSON.parse(stdout);
     const reasons = [
-      'image "x/miner:1" is refused by the policy',
+      'image "x/miner:1" is rejected by the policy',
       'dry run: "a.bank.example" is blocked by this provider',
     ];
     assert.deepEqual([judgedManifests, refusedManifests], [1, [{ leaseId, reasons }]]);
     assert.ok(!stdout.includes("correct-horse"));
-    assert.match(means.join(), /These tenants are refused: .*dry-run.*At most 8 of cpu is sold in all/);
+    assert.match(means.join(), /These tenants are rejected: .*dry-run.*At most 8 of cpu is sold in all/);
     const about = (id: string | undefined) =>
       refused.find(({ orderId }: { orderId: string }) => orderId === id)?.reasons;
-    assert.deepEqual([refused.length, about(small)], [judged, ["dry run: the tenant is refused by the policy"]]);
+    assert.deepEqual([refused.length, about(small)], [judged, ["dry run: the tenant is rejected by the policy"]]);
     assert.match(about(large)[1], /^the policy offers less than 11 of cpu/);
   });
 

@@ -203,21 +203,21 @@ test("policies and host names of others reject a manifest with a reason; a polic
     const wish = webWish({ host: "web.example.com" });
     const lease = await stage.leased(1n, wish);
     const send = () => manifests.submit(deploymentOf(lease), bodyOf(wish.manifest));
-    rules = { ...rules, image: () => no('image "web" is refused by the policy') };
+    rules = { ...rules, image: () => no('image "web" is rejected by the policy') };
     await assert.rejects(send(), {
       code: "AKP_MANIFEST_REJECTED",
-      message: 'manifest rejected: image "web" is refused by the policy',
+      message: 'manifest rejected: image "web" is rejected by the policy',
     });
     rules = { ...rules, image: () => yes, hostname: () => no('"web.example.com" is blocked by this provider') };
     await assert.rejects(send(), { message: 'hostname not allowed: "web.example.com" is blocked by this provider' });
-    rules = { ...rules, hostname: () => yes, tenant: () => no("the tenant is refused by the policy") };
-    await assert.rejects(send(), { message: "manifest rejected: the tenant is refused by the policy" });
+    rules = { ...rules, hostname: () => yes, tenant: () => no("the tenant is rejected by the policy") };
+    await assert.rejects(send(), { message: "manifest rejected: the tenant is rejected by the policy" });
     stage.cluster.refusal = 'hostname not allowed: host "web.example.com" in use';
     await assert.rejects(send(), { code: "AKP_MANIFEST_HOST_REFUSED", message: stage.cluster.refusal });
     stage.cluster.refusal = undefined;
     assert.equal(journal.read.manifests.get(formatLeaseId(lease)), undefined);
     assert.deepEqual(stage.cluster.allowed, [], "who is refused keeps nobody from the name");
-    rules = { ...rules, tenant: () => no("the tenant is refused by the policy", true) };
+    rules = { ...rules, tenant: () => no("the tenant is rejected by the policy", true) };
     assert.equal((await send()).changed.length, 1);
     assert.deepEqual(stage.cluster.allowed, ["web.example.com"]);
     assert.ok(lines.some((line) => line.includes("policy would reject the manifest")));

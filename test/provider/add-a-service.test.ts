@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { bidChecks, decide } from "../../src/bidengine/decision/decide.ts";
-import { type BidQuestion, fail, pass, refusals } from "../../src/bidengine/decision/decision.ts";
+import { type BidCheck, fail, failedChecks, pass } from "../../src/bidengine/decision/decision.ts";
 import type { Chain } from "../../src/chain/chain.ts";
 import { createHttpTransports } from "../../src/chain/comet/http-transport.ts";
 import { createSigner } from "../../src/chain/keys/signer.ts";
@@ -106,9 +106,9 @@ test("a service added to the list → its detail, status, control handler, condi
 });
 
 test("a bid check added to the list → it is in every decision and can reject an order", async () => {
-  const fewReplicas: BidQuestion = ({ request: { group } }) =>
+  const fewReplicas: BidCheck = ({ request: { group } }) =>
     group.units.every(({ count }) => count < 2) ? pass("few replicas") : fail("never", "too many replicas");
   const decision = await decide(someInputs(), cheap, new AbortController().signal, { ...bidChecks, fewReplicas });
-  assert.deepEqual(refusals(decision), [{ ...fail("never", "too many replicas"), name: "fewReplicas" }]);
+  assert.deepEqual(failedChecks(decision), [{ ...fail("never", "too many replicas"), name: "fewReplicas" }]);
   assert.equal(decision.verdict, "no");
 });

@@ -4,7 +4,7 @@ import { aBidContext, aGroup, aUnit, fixedPrice, someInputs } from "../../../tes
 import { assertCost } from "../../../test/support/cost.ts";
 import type { Attribute, GroupSpec } from "../../market/group-spec.ts";
 import { decide } from "./decide.ts";
-import { explain, refusals } from "./decision.ts";
+import { explain, failedChecks } from "./decision.ts";
 import { writeDecision } from "./record.ts";
 
 const { signal } = new AbortController();
@@ -16,7 +16,7 @@ function times<T>(count: number, make: (at: number) => T): T[] {
 }
 
 const hostile = (at: number): Attribute => ({ key: `${"a*".repeat(60)}b${at}`, value: "true" });
-/** As many as anybody publishes, all alike as far as a pattern can tell. */
+/** More than any provider publishes; every pattern matches all of them. */
 const ownAttributes = times(100, (at) => ({ key: "a".repeat(120) + at, value: "true" }));
 /** Matches only the last of what the auditors signed. */
 const lastOf = (at: number): Attribute => ({ key: `${"a*".repeat(10 + at)}z`, value: "true" });
@@ -25,7 +25,7 @@ const signed = [
   { key: `${"a".repeat(120)}z`, value: "true" },
 ];
 const audited = new Map(times(20, (at) => [`auditor${at}`, signed]));
-const ownCards = times(50, (at) => ({ key: `capabilities/gpu/vendor/nvidia/model/a${at}a`, value: "true" }));
+const ownGpus = times(50, (at) => ({ key: `capabilities/gpu/vendor/nvidia/model/a${at}a`, value: "true" }));
 
 const absurd: Readonly<Record<string, [GroupSpec, RegExp]>> = {
   "no units": [aGroup({ units: [] }), /cpu of all units together/],
@@ -49,7 +49,7 @@ const absurd: Readonly<Record<string, [GroupSpec, RegExp]>> = {
     aGroup({ requirements: { ...requirements, attributes: times(20, hostile) } }),
     /we do not publish a\*a\*.* and 15 more/,
   ],
-  "more patterns than anybody means": [
+  "too many patterns": [
     aGroup({ requirements: { ...requirements, attributes: times(21, hostile) } }),
     /21 patterns where at most 20 make sense/,
   ],
@@ -61,7 +61,7 @@ const absurd: Readonly<Record<string, [GroupSpec, RegExp]>> = {
     aGroup({ requirements: { attributes: times(3, lastOf), allOf: [], anyOf: times(20, (at) => `auditor${at}`) } }),
     /60 patterns for its auditors/,
   ],
-  "10,000 attributes of a card": [
+  "10,000 attributes of a GPU": [
     aGroup({ units: [aUnit({ gpu: { count: 1n, attributes: times(10_000, hostile) } })] }),
     /10000 attributes/,
   ],
@@ -73,7 +73,7 @@ const absurd: Readonly<Record<string, [GroupSpec, RegExp]>> = {
     aGroup({ units: [aUnit({ endpoints: times(10_000, () => ({ kind: "random-port", sequenceNumber: 0 })) })] }),
     /10000 endpoints/,
   ],
-  "as many attributes of cards as are read": [
+  "the maximum of GPU attributes that are read": [
     aGroup({ units: times(10, (at) => aUnit({ id: at + 1, gpu: { count: 1n, attributes: times(100, hostile) } })) }),
     /is no attribute; unit 1: .* and 17 more$/,
   ],
@@ -113,12 +113,12 @@ const absurd: Readonly<Record<string, [GroupSpec, RegExp]>> = {
 for (const [name, [group, reason]] of Object.entries(absurd)) {
   test(`an order with ${name} is a no with a short reason, at a bounded cost`, async () => {
     const context = aBidContext({
-      record: { state: "registered", attributes: [...ownAttributes, ...ownCards], audited },
+      record: { state: "registered", attributes: [...ownAttributes, ...ownGpus], audited },
     });
     const inputs = someInputs({ request: { group }, context });
     const decision = await decide(inputs, cheap, signal);
     assert.equal(decision.verdict, "no");
-    assert.match(refusals(decision)[0]?.reason ?? "", reason);
+    assert.match(failedChecks(decision)[0]?.reason ?? "", reason);
     const ordinary = someInputs({ context });
     await assertCost(() => decide(inputs, cheap, signal), { times: 1_000, of: () => decide(ordinary, cheap, signal) });
     assert.ok(JSON.stringify(writeDecision(decision)).length < 10_000);
@@ -131,5 +131,5 @@ test("what a tenant wrote cannot move a terminal's cursor, nor hide in a line", 
   const inputs = someInputs({ request: { group: aGroup({ requirements: { ...requirements, attributes } }) } });
   const decision = await decide(inputs, cheap, signal);
   for (const line of explain(decision)) assert.doesNotMatch(line, /[\p{Cc}\p{Cf}]/u);
-  assert.match(refusals(decision)[0]?.reason ?? "", /a\\u\{1b\}\[2Jb\\u\{202e\}c\\u\{a\}d=\\u\{7\}/);
+  assert.match(failedChecks(decision)[0]?.reason ?? "", /a\\u\{1b\}\[2Jb\\u\{202e\}c\\u\{a\}d=\\u\{7\}/);
 });

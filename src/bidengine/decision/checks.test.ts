@@ -40,10 +40,10 @@ test("the mirror may be 5 blocks behind, and must have been built", async () => 
 });
 
 test("snapshot older than 2 minutes or source with an error → fail", async () => {
-  const of = (ageMs: number | undefined, trouble?: string) =>
+  const of = (ageMs: number | undefined, error?: string) =>
     check(
       "inventoryFresh",
-      someInputs({ context: { capacity: { ...aBidContext().capacity, inventory: { ageMs, error: trouble } } } }),
+      someInputs({ context: { capacity: { ...aBidContext().capacity, inventory: { ageMs, error } } } }),
     );
   assert.equal((await of(120_000)).verdict, "pass");
   assert.equal((await of(120_001)).verdict, "fail");
@@ -65,7 +65,7 @@ test("a window must be ours, long enough, and one that the chain takes", async (
       someInputs({ request: { reclamationWindowNs: wantedNs }, context: { reclamationWindowNs: oursNs } }),
     );
   assert.equal((await of(24n * hourNs, 24n * hourNs)).verdict, "pass");
-  assert.match((await of(hourNs, 0n)).reason, /asks for a notice of 1 h before a reclamation, and we give none/);
+  assert.match((await of(hourNs, 0n)).reason, /requires a notice of 1 h before a reclamation, and we give none/);
   assert.match((await of(hourNs / 2n, hourNs / 2n)).reason, /takes notices from 1 h to 720 h, not our 30 min/);
   assert.match((await of(721n * hourNs, 721n * hourNs)).reason, /not our 721 h/);
 });
@@ -165,7 +165,7 @@ test("cap on a GPU model → counts the GPUs of the offer", async () => {
     "withinOfferCaps",
     someInputs({ request: { group }, context: { policies, capacity } }),
   );
-  assert.equal(verdict, "fail", "two replicas of two cards");
+  assert.equal(verdict, "fail", "two replicas of two GPUs");
 });
 
 test("a price must be above zero, in the order's money, and at most what it pays", async () => {
@@ -177,20 +177,20 @@ test("a price must be above zero, in the order's money, and at most what it pays
 });
 
 test("another check fails → no price is requested, and the checks say so", async () => {
-  let asked = 0;
+  let quotes = 0;
   const pricing = {
     ...fixedPrice("1uakt"),
     quote: () => {
-      asked += 1;
+      quotes += 1;
       return { price: parseDecCoin("1uakt"), evidence: {} };
     },
   };
   const decision = await decide(someInputs({ bidsOnOrder: 99 }), pricing, signal);
-  assert.equal(asked, 0);
+  assert.equal(quotes, 0);
   assert.deepEqual(explain(decision).slice(-2), [
-    "– priceGiven                    another check said no",
-    "– priceWithinMax                another check said no",
+    "– priceGiven                    another check failed",
+    "– priceWithinMax                another check failed",
   ]);
   await decide(someInputs(), pricing, signal);
-  assert.equal(asked, 1);
+  assert.equal(quotes, 1);
 });

@@ -7,7 +7,7 @@ import type { Fit } from "../../market/fit.ts";
 import type { GroupSpec } from "../../market/group-spec.ts";
 import type { Pricing } from "../pricing/pricing.ts";
 import { checkNames, decide, screen } from "./decide.ts";
-import { type Decision, explain, refusals, waitsFor } from "./decision.ts";
+import { type Decision, explain, failedChecks, waitsFor } from "./decision.ts";
 import { bidTerms } from "./money-checks.ts";
 import { readDecision, writeDecision } from "./record.ts";
 
@@ -26,8 +26,8 @@ for (const [name, { inputs, reason, until, pricing = cheap }] of Object.entries(
   test(`an order can fail at ${name} alone, and is explained alike from the journal`, async () => {
     const decision = await decide(inputs, pricing, signal);
     assert.equal(decision.verdict, "no");
-    assert.deepEqual(names(refusals(decision)), [name]);
-    assert.match(refusals(decision)[0]?.reason ?? "", reason);
+    assert.deepEqual(names(failedChecks(decision)), [name]);
+    assert.match(failedChecks(decision)[0]?.reason ?? "", reason);
     assert.deepEqual([...waitsFor(decision)], until === "never" ? [] : [until]);
     assert.deepEqual(names(decision.checks), checkNames, "all are named, also after a no");
     const readBack = readDecision(JSON.parse(JSON.stringify(writeDecision(decision))));
@@ -45,7 +45,7 @@ test("an order that passes everything is bid on, for the price that was screened
   assert.equal(decision.verdict, "bid");
   assert.ok(decision.price && screened.price);
   assert.equal(formatDecCoin(decision.price), formatDecCoin(screened.price));
-  assert.deepEqual(refusals(decision), []);
+  assert.deepEqual(failedChecks(decision), []);
   assert.equal(explain(decision)[0], "bid at 80uakt per block");
 });
 

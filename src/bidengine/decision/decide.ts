@@ -7,14 +7,14 @@ import { minute } from "../../runtime/durations.ts";
 import type { Pricing, Quote } from "../pricing/pricing.ts";
 import { boundedEvidence, decisionListed, shownText } from "./bounded-text.ts";
 import {
-  type BidQuestion,
+  type BidCheck,
   byPolicy,
   type Check,
   type CheckVerdict,
   type Decision,
   fail,
-  notAsked,
   pass,
+  skipped,
 } from "./decision.ts";
 import {
   attributesMatch,
@@ -42,7 +42,7 @@ export const bidMirrorBlocksBehind = 5;
 /** The network's operator reports every few seconds. */
 export const bidSnapshotAgeMs = 2 * minute;
 
-export const biddingIsOn: BidQuestion = ({ context: { pause, policies, nowMs } }) => {
+export const biddingIsOn: BidCheck = ({ context: { pause, policies, nowMs } }) => {
   if (pause) return fail("policies", pausedText(pause));
   return byPolicy(policies.bidding(nowMs));
 };
@@ -51,7 +51,7 @@ export function pausedText({ reason, sinceMs }: NonNullable<BidContext["pause"]>
   return `bidding is paused since ${formatTime(sinceMs)}${reason && `, ${reason}`}: akash-provider resume`;
 }
 
-export const settingsComplete: BidQuestion = ({ context: { missingSettings } }) =>
+export const settingsComplete: BidCheck = ({ context: { missingSettings } }) =>
   missingSettings.length === 0
     ? pass("every setting that a lease needs is given")
     : fail("never", missingSettingsText(missingSettings), { missingSettings: [...missingSettings] });
@@ -60,7 +60,7 @@ export function missingSettingsText(flags: readonly string[]): string {
   return `every lease needs settings that are missing: set ${flags.join(" and ")}, and restart`;
 }
 
-export const mirrorIsFresh: BidQuestion = ({ context: { mirror } }) => {
+export const mirrorIsFresh: BidCheck = ({ context: { mirror } }) => {
   const most = bidMirrorBlocksBehind;
   if (!mirror.ready) return fail("time", "the chain has not been read yet");
   if (mirror.behind === undefined) return fail("time", "no node has reported the newest block");
@@ -70,7 +70,7 @@ export const mirrorIsFresh: BidQuestion = ({ context: { mirror } }) => {
 };
 
 /** The first snapshot is notified as room; that an old one is current again is only seen by a recheck. */
-export const inventoryFresh: BidQuestion = ({ context: { capacity } }) => {
+export const inventoryFresh: BidCheck = ({ context: { capacity } }) => {
   const { ageMs, error } = capacity.inventory;
   const most = bidSnapshotAgeMs;
   if (ageMs === undefined) return fail("room", error ?? "no inventory snapshot has come yet");
@@ -83,10 +83,10 @@ export const inventoryFresh: BidQuestion = ({ context: { capacity } }) => {
 const isInvalid = "the group is not valid";
 
 /** Every replica has a node, all at once. Nothing is taken yet. */
-const placementExists: BidQuestion = ({ fit, context: { capacity } }) => {
-  if (!fit) return notAsked(isInvalid);
+const placementExists: BidCheck = ({ fit, context: { capacity } }) => {
+  if (!fit) return skipped(isInvalid);
   // The snapshot is what is missing, not room.
-  if (capacity.inventory.error !== undefined) return notAsked("the inventory snapshot may be outdated");
+  if (capacity.inventory.error !== undefined) return skipped("the inventory snapshot may be outdated");
   if (!fit.fits) {
     const shortages = fit.shortages
       .slice(0, decisionListed)
@@ -105,8 +105,8 @@ const placementExists: BidQuestion = ({ fit, context: { capacity } }) => {
   });
 };
 
-const addressesAvailable: BidQuestion = ({ addresses }) => {
-  if (!addresses) return notAsked(isInvalid);
+const addressesAvailable: BidCheck = ({ addresses }) => {
+  if (!addresses) return skipped(isInvalid);
   return addresses.yes ? pass(addresses.reason) : fail("room", addresses.reason);
 };
 
@@ -134,7 +134,7 @@ export const bidChecks = {
   addressesAvailable,
   depositCovered, // we can pay for the bid
   bidsLeft, // and the order takes one more
-} satisfies Record<string, BidQuestion>;
+} satisfies Record<string, BidCheck>;
 
 /** These cost a process or a call, and run only where all others passed. */
 const priceChecks = ["priceGiven", "priceWithinMax"] as const;
@@ -145,13 +145,13 @@ export async function decide(
   inputs: Inputs,
   pricing: Pick<Pricing, "quote">,
   signal: AbortSignal,
-  list: Readonly<Record<string, BidQuestion>> = bidChecks,
+  list: Readonly<Record<string, BidCheck>> = bidChecks,
 ): Promise<Decision> {
   const gathered = gatherInputs(inputs);
   const { fit, others } = gathered;
   const checks = freeChecks(gathered, list);
   if (!fit?.fits || checks.some(({ verdict }) => verdict === "fail")) {
-    const unpriced = priceChecks.map((name) => named(name, notAsked("another check said no")));
+    const unpriced = priceChecks.map((name) => named(name, skipped("another check failed")));
     const [offer, isLimited] = fit?.fits ? [fit.offer, false] : [undefined, fit?.isLimited === true];
     return { verdict: "no", checks: [...checks, ...unpriced], price: undefined, offer, isLimited };
   }
@@ -162,7 +162,7 @@ export async function decide(
     return { fit: each, quote: await pricing.quote({ owner, group, offer: each.offer, most, ...kind }, signal) };
   });
   const { fit: chosen, quote } = (await Promise.all(quotes)).reduce(cheaper);
-  const within = quote.price ? priceWithinMax(quote.price, most) : notAsked("there is no price");
+  const within = quote.price ? priceWithinMax(quote.price, most) : skipped("there is no price");
   return {
     verdict: within.verdict === "pass" ? "bid" : "no",
     checks: [
@@ -175,8 +175,8 @@ export async function decide(
   };
 }
 
-function freeChecks(gathered: GatheredInputs, list: Readonly<Record<string, BidQuestion>>): Check[] {
-  return Object.entries(list).map(([name, question]) => named(name, question(gathered)));
+function freeChecks(gathered: GatheredInputs, list: Readonly<Record<string, BidCheck>>): Check[] {
+  return Object.entries(list).map(([name, check]) => named(name, check(gathered)));
 }
 
 interface Quoted {
@@ -206,10 +206,9 @@ export function screen(
   return decide({ request, bidsOnOrder: undefined, context, isRecheck: true }, pricing, signal);
 }
 
-/** A group beyond provider limits is not read any further. */
-function ifBounded(question: BidQuestion): BidQuestion {
-  return (gathered) =>
-    gathered.excess === undefined ? question(gathered) : notAsked("the group exceeds provider limits");
+/** Skips a group beyond provider limits. */
+function ifBounded(check: BidCheck): BidCheck {
+  return (gathered) => (gathered.excess === undefined ? check(gathered) : skipped("the group exceeds provider limits"));
 }
 
 function named(name: string, verdict: CheckVerdict): Check {

@@ -1,4 +1,4 @@
-/** A decision on an order: every check by name, with what it saw. `why`, `screen` and the journal show the same one. */
+/** A decision on an order: the result of every check. `why`, `screen` and the journal show the same one. */
 import type { JsonObject } from "../../bus/topics.ts";
 import { type DecCoin, showDecCoin } from "../../market/coin.ts";
 import type { Fits } from "../../market/fit.ts";
@@ -6,17 +6,17 @@ import type { Judgement } from "../policies/judgement.ts";
 import type { GatheredInputs } from "./inputs.ts";
 
 export interface Decision extends RecordedDecision {
-  /** What would be offered, where it fits. Not recorded: the bid's message and the reservation hold it. */
+  /** Undefined if the group does not fit. Not recorded: the bid's message and the reservation hold it. */
   readonly offer: Fits["offer"] | undefined;
-  /** The search for a placement used up its steps. */
+  /** The placement search reached its step limit. */
   readonly isLimited?: boolean;
 }
 
-/** The part that the journal keeps. */
+/** The part in the journal. */
 export interface RecordedDecision {
   readonly verdict: "bid" | "no";
   readonly checks: readonly Check[];
-  /** Of a bid, and of a no because of the price. */
+  /** Of a bid, and of a rejection because of the price. */
   readonly price: DecCoin | undefined;
 }
 
@@ -29,7 +29,7 @@ export interface CheckVerdict {
   /** One sentence, also of a pass. */
   readonly reason: string;
   readonly evidence: JsonObject;
-  /** Of a fail: what must change before another decision can differ. */
+  /** Of a failed check: what must change before the result can differ. */
   readonly until?: Until;
 }
 
@@ -37,18 +37,18 @@ export interface CheckVerdict {
 export const untils = ["room", "prices", "attributes", "wallet", "policies", "time", "never"] as const;
 export type Until = (typeof untils)[number];
 
-/** What a no waits for: it can become a bid only when all of these have changed. Empty where it never can. */
+/** All of these must change before a rejected order can get a bid. Empty if it never can. */
 export function waitsFor(decision: RecordedDecision): ReadonlySet<Until> {
-  const untils = new Set(refusals(decision).flatMap(({ until }) => until ?? []));
+  const untils = new Set(failedChecks(decision).flatMap(({ until }) => until ?? []));
   return untils.has("never") ? new Set() : untils;
 }
 
-export function refusals({ checks }: RecordedDecision): readonly Check[] {
+export function failedChecks({ checks }: RecordedDecision): readonly Check[] {
   return checks.filter(({ verdict }) => verdict === "fail");
 }
 
-/** One question about the gathered inputs: pure, and fast. */
-export type BidQuestion = (gathered: GatheredInputs) => CheckVerdict;
+/** Pure and fast. */
+export type BidCheck = (gathered: GatheredInputs) => CheckVerdict;
 
 export function pass(reason: string, evidence: JsonObject = {}): CheckVerdict {
   return { verdict: "pass", reason, evidence };
@@ -58,11 +58,11 @@ export function fail(until: Until, reason: string, evidence: JsonObject = {}): C
   return { verdict: "fail", reason, evidence, until };
 }
 
-export function notAsked(reason: string): CheckVerdict {
+export function skipped(reason: string): CheckVerdict {
   return { verdict: "not asked", reason, evidence: {} };
 }
 
-/** A policy in dry run passes, with what it would have decided. */
+/** A policy in dry run passes, with its verdict as evidence. */
 export function byPolicy({ yes, reason, dryRun, evidence = {} }: Judgement): CheckVerdict {
   if (yes) return pass(reason, evidence);
   if (dryRun) return pass(`dry run, it would be a no: ${reason}`, { ...evidence, dryRun });
@@ -71,11 +71,11 @@ export function byPolicy({ yes, reason, dryRun, evidence = {} }: Judgement): Che
 
 const signs: Readonly<Record<Check["verdict"], string>> = { pass: "✓", fail: "✗", "not asked": "–" };
 
-/** One line: what came of it. */
+/** One line. */
 export function summary(decision: RecordedDecision): string {
   const price = decision.price ? ` at ${showDecCoin(decision.price)} per block` : "";
   if (decision.verdict === "bid") return `bid${price}`;
-  const [first, ...others] = refusals(decision);
+  const [first, ...others] = failedChecks(decision);
   const more = others.length > 0 ? `, and ${others.length} more` : "";
   return first ? `no: ${first.reason} (${first.name}${more})` : "no";
 }

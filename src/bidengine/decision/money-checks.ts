@@ -4,10 +4,10 @@ import { compareDecimals, subDecimals } from "../../market/decimal.ts";
 import { addTo } from "../../market/group-totals.ts";
 import type { Quote } from "../pricing/pricing.ts";
 import { listed } from "./bounded-text.ts";
-import { type BidQuestion, type CheckVerdict, fail, pass } from "./decision.ts";
+import { type BidCheck, type CheckVerdict, fail, pass } from "./decision.ts";
 import type { BidContext, BidRequest } from "./inputs.ts";
 
-export const denominationKnown: BidQuestion = ({ request: { group } }) => {
+export const denominationKnown: BidCheck = ({ request: { group } }) => {
   const denoms = [...new Set(group.units.map(({ price }) => price.denom))];
   const unknown = denoms.filter((denom) => denom !== uakt && !isDollar(denom));
   if (unknown.length > 0)
@@ -16,12 +16,12 @@ export const denominationKnown: BidQuestion = ({ request: { group } }) => {
 };
 
 /** Our window is promised where the order requests one, and must be at least as long. */
-export const reclamationAgreed: BidQuestion = ({ request, context }) => {
+export const reclamationAgreed: BidCheck = ({ request, context }) => {
   const wantedNs = request.reclamationWindowNs;
   const oursNs = context.reclamationWindowNs;
-  if (wantedNs === undefined) return pass("it asks for no notice before a reclamation");
+  if (wantedNs === undefined) return pass("the order requires no notice before a reclamation");
   const evidence = { wanted: showNs(wantedNs), ours: showNs(oursNs) };
-  const wanted = `it asks for a notice of ${showNs(wantedNs)} before a reclamation`;
+  const wanted = `the order requires a notice of ${showNs(wantedNs)} before a reclamation`;
   if (oursNs === 0n) return fail("never", `${wanted}, and we give none (reclamation-window)`, evidence);
   if (wantedNs > oursNs)
     return fail("never", `${wanted}, and we give ${showNs(oursNs)} (reclamation-window)`, evidence);
@@ -51,7 +51,7 @@ export function depositOf({ bidDeposit, params }: Pick<BidContext, "bidDeposit" 
   return least && least.amount > bidDeposit.amount ? least : bidDeposit;
 }
 
-export const depositCovered: BidQuestion = ({ context }) => {
+export const depositCovered: BidCheck = ({ context }) => {
   const { params } = context;
   if (!params) return fail("time", "the parameters of the market have not been read yet");
   const deposit = depositOf(context);
@@ -72,7 +72,7 @@ export const depositCovered: BidQuestion = ({ context }) => {
 };
 
 /** Bids that ended count too, and the chain lets the limit itself be passed by one. */
-export const bidsLeft: BidQuestion = ({ bidsOnOrder, context: { params } }) => {
+export const bidsLeft: BidCheck = ({ bidsOnOrder, context: { params } }) => {
   if (bidsOnOrder === undefined || !params) return pass("the bids on it are not counted");
   const evidence = { bids: bidsOnOrder, most: params.orderMaxBids };
   const reason = `it has ${bidsOnOrder} bids, and takes ${params.orderMaxBids + 1}`;

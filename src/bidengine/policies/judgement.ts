@@ -54,9 +54,9 @@ type InForce<Name extends "tenants" | "caps"> = NonNullable<Policies[Name]>;
 function judgeTenant({ allow, refuse, dryRun }: InForce<"tenants">, owner: string): Judgement {
   const tenant = owner.toLowerCase() as Address;
   const no = (reason: string) => ({ yes: false, reason, dryRun, evidence: { owner } });
-  if (refuse.has(tenant)) return no("the tenant is refused by the policy");
+  if (refuse.has(tenant)) return no("the tenant is rejected by the policy");
   if (allow && !allow.has(tenant)) return no("the tenant is not among those that the policy allows");
-  return yes(allow ? "the tenant is allowed by the policy" : "the tenant is not refused by the policy");
+  return yes(allow ? "the tenant is allowed by the policy" : "the tenant is not rejected by the policy");
 }
 
 function judgeCaps(
@@ -87,7 +87,7 @@ function judgeImage({ allow, refuse, dryRun }: NamePolicy, image: string): Judge
   const names = namesOf(image);
   const among = (patterns: NamePolicy["refuse"]) => patterns.some(({ matches }) => names.some(matches));
   const no = (reason: string) => ({ yes: false, reason: `image "${image}" is ${reason}`, dryRun, evidence: { image } });
-  if (among(refuse)) return no("refused by the policy");
+  if (among(refuse)) return no("rejected by the policy");
   if (allow && !among(allow)) return no("not among those that the policy allows");
   return yes("the image is allowed by the policy");
 }
@@ -105,7 +105,7 @@ function namesOf(image: string): string[] {
   return [...new Set([image, ...forms])].flatMap((name) => [name, withoutVersion(name)]);
 }
 
-/** What has no folder is in "library". */
+/** A name without folder is in "library". */
 function hubForms(path: string): string[] {
   const whole = path.includes("/") ? path : `library/${path}`;
   const short = whole.replace(/^library\//i, "");
@@ -114,7 +114,7 @@ function hubForms(path: string): string[] {
   return isRegistry(folder) ? [`${hub}/${whole}`] : [`${hub}/${whole}`, `${hub}/${short}`, whole, short];
 }
 
-/** As containerd tells a registry from a folder. */
+/** Distinguishes a registry from a folder as containerd does. */
 function isRegistry(part: string): boolean {
   return /[.:A-Z]/.test(part) || part === "localhost";
 }
@@ -127,8 +127,8 @@ function withoutVersion(name: string): string {
 
 /** The reason is recorded from the Go provider. */
 function judgeHostname({ allow, refuse, dryRun }: NamePolicy, host: string): Judgement {
-  const isRefused = refuse.some(({ pattern, matches }) => matches(host) || covers(host, pattern));
-  if (!isRefused && (!allow || allow.some(({ matches }) => matches(host))))
+  const isRejected = refuse.some(({ pattern, matches }) => matches(host) || covers(host, pattern));
+  if (!isRejected && (!allow || allow.some(({ matches }) => matches(host))))
     return yes("the host name is allowed by the policy");
   return { yes: false, reason: `"${host}" is blocked by this provider`, dryRun, evidence: { host } };
 }

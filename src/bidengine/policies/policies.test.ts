@@ -38,14 +38,14 @@ function judge(text: string) {
   return judgeBy(parsePolicies(text, "policies.yaml"));
 }
 
-function refusal(text: string): string {
+function errorOf(text: string): string {
   try {
     parsePolicies(text, "policies.yaml");
   } catch (thrown) {
     if (ProviderError.is(thrown, "AKP_POLICY_REFUSED")) return thrown.message;
     throw thrown;
   }
-  return assert.fail("it was not refused");
+  return assert.fail("no error");
 }
 
 test("tenants are allowed and rejected by address; reject wins over allow", () => {
@@ -56,7 +56,7 @@ test("tenants are allowed and rejected by address; reject wins over allow", () =
   const without = judge(`tenants: { refuse: [${bob}] }`);
   assert.deepEqual([without.tenant(alice).yes, without.tenant(bob).yes], [true, false]);
   assert.equal(judge(`tenants: { allow: [${bob}], refuse: [${bob}] }`).tenant(bob).yes, false);
-  assert.equal(judge("tenants: { allow: [] }").tenant(alice).yes, false, "an empty list allows nobody");
+  assert.equal(judge("tenants: { allow: [] }").tenant(alice).yes, false, "an empty list allows no tenant");
 });
 
 test("images match patterns by every short form of their name", () => {
@@ -69,7 +69,7 @@ test("images match patterns by every short form of their name", () => {
     "registry.example.com:5000/x:1",
   ];
   for (const name of allowed) assert.equal(image(name).yes, true, name);
-  const refused = [
+  const rejected = [
     "acme/web",
     "ghcr.io/other/web",
     "ghcr.io/acme/xminer:1",
@@ -77,7 +77,7 @@ test("images match patterns by every short form of their name", () => {
     "miner",
     "localhost/nginx",
   ];
-  for (const name of refused) assert.equal(image(name).yes, false, name);
+  for (const name of rejected) assert.equal(image(name).yes, false, name);
   assert.equal(
     image("ghcr.io/other/web").reason,
     'image "ghcr.io/other/web" is not among those that the policy allows',
@@ -91,14 +91,14 @@ test("images match patterns by every short form of their name", () => {
 });
 
 test("an image is the same by every name that it can be pulled by", () => {
-  const refuses = judge("images: { refuse: [docker.io/library/nginx, acme/old, ghcr.io/acme/*] }");
+  const rejecting = judge("images: { refuse: [docker.io/library/nginx, acme/old, ghcr.io/acme/*] }");
   const names = [
     ...["nginx", "docker.io/nginx:1", "index.docker.io/nginx", "registry-1.docker.io/library/nginx@sha256:abc"],
     ...["index.docker.io/acme/old", "docker.io:443/acme/old:2", "ghcr.io:443/acme/web"],
   ];
-  for (const name of names) assert.equal(refuses.image(name).yes, false, name);
+  for (const name of names) assert.equal(rejecting.image(name).yes, false, name);
   for (const name of ["acme/new", "ghcr.io:5000/acme/web", "example.com/nginx"])
-    assert.equal(refuses.image(name).yes, true, name);
+    assert.equal(rejecting.image(name).yes, true, name);
   const allows = judge("images: { allow: [ghcr.io/acme/*, nginx] }");
   assert.equal(allows.image("docker.io/nginx:1").yes, true);
   for (const name of ["docker.io/ghcr.io/acme/web", "example.com/nginx", "Docker/nginx", "localhost/nginx"])
@@ -217,7 +217,7 @@ test("invalid policy file → every fault with its line; unknown keys are faults
     ],
     ["x".repeat(settingsFileChars + 1), /longer than/],
   ];
-  for (const [text, expected] of cases) assert.match(refusal(text), expected);
+  for (const [text, expected] of cases) assert.match(errorOf(text), expected);
 });
 
 test("a file says in sentences what it means", (t) => {
@@ -226,14 +226,12 @@ test("a file says in sentences what it means", (t) => {
   writeFileSync(path, names + whole.replace("ips: 1", "ips: 1\n  dry-run: true"));
   const said = describePolicies(readPolicyFile(path));
   assert.ok(said.includes(`Only these tenants are served: ${alice}.`));
-  assert.ok(said.includes("These images are refused: *miner* (dry-run: what this refuses is recorded, and passes)."));
+  assert.ok(said.includes("These images are rejected: *miner* (dry-run: violations are recorded, and pass)."));
   assert.ok(said.includes("Only these host names are served: *.example.com."));
   assert.ok(said.includes("No bids from 2026-03-01T00:00:00.000Z until further notice."));
-  assert.ok(said.includes("Orders must ask for every attribute of provider.yaml."));
-  assert.ok(
-    said.some((each) => /At most 2 of gpu h100 is sold in all \(dry-run: what this refuses is recorded/.test(each)),
-  );
-  assert.deepEqual(describePolicies(parsePolicies("{}", "inline")), ["Nothing is refused."]);
+  assert.ok(said.includes("Orders must require every attribute of provider.yaml."));
+  assert.ok(said.some((each) => /At most 2 of gpu h100 is sold in all \(dry-run: violations are recorded/.test(each)));
+  assert.deepEqual(describePolicies(parsePolicies("{}", "inline")), ["Nothing is rejected."]);
   assert.throws(() => readPolicyFile(`${path}.gone`), { code: "AKP_POLICY_UNREADABLE", message: /it is not there/ });
 });
 
@@ -251,20 +249,20 @@ test("a change is in force within seconds, also through the links of a ConfigMap
   const clock = createVirtualClock();
   const source = createPolicySource(path, { clock, log: silentLog });
   t.after(source.close);
-  let told = 0;
+  let changes = 0;
   source.onChange(() => {
-    told += 1;
+    changes += 1;
   });
   const look = () => clock.advance(followedFileMs);
   await look();
-  assert.deepEqual([source.judge.tenant(bob).yes, told], [true, 0]);
+  assert.deepEqual([source.judge.tenant(bob).yes, changes], [true, 0]);
   publish("..two", `tenants: { refuse: [${bob}] }`);
   await look();
-  assert.deepEqual([source.judge.tenant(bob).yes, told], [false, 1]);
-  publish("..three", "tenants: { refuse: [nobody] }");
+  assert.deepEqual([source.judge.tenant(bob).yes, changes], [false, 1]);
+  publish("..three", "tenants: { refuse: [carol] }");
   await look();
   await look();
-  assert.deepEqual([source.judge.tenant(bob).yes, told], [false, 2]);
+  assert.deepEqual([source.judge.tenant(bob).yes, changes], [false, 2]);
   assert.match(source.error ?? "", /tenants\.refuse\.0.*the last good policies stay in force/);
   rmSync(join(folder, "..data"));
   await look();

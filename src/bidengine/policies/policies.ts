@@ -142,19 +142,19 @@ export function describePolicies(policies: Policies): string[] {
   ];
   if (demandConfiguredAttributes !== "off") {
     const dryRun = demandConfiguredAttributes === "dry-run";
-    sentences.push(`Orders must ask for every attribute of provider.yaml${dryRunNote({ dryRun })}`);
+    sentences.push(`Orders must require every attribute of provider.yaml${dryRunNote({ dryRun })}`);
   }
-  return sentences.length > 0 ? sentences.map((said) => `${said}.`) : ["Nothing is refused."];
+  return sentences.length > 0 ? sentences.map((sentence) => `${sentence}.`) : ["Nothing is rejected."];
 }
 
 function dryRunNote({ dryRun }: { readonly dryRun: boolean }): string {
-  return dryRun ? " (dry-run: what this refuses is recorded, and passes)" : "";
+  return dryRun ? " (dry-run: violations are recorded, and pass)" : "";
 }
 
 function describeTenants({ allow, refuse }: NonNullable<Policies["tenants"]>): string[] {
   return [
     ...(allow ? [`Only these tenants are served: ${[...allow].join(", ") || "none"}`] : []),
-    ...(refuse.size > 0 ? [`These tenants are refused: ${[...refuse].join(", ")}`] : []),
+    ...(refuse.size > 0 ? [`These tenants are rejected: ${[...refuse].join(", ")}`] : []),
   ];
 }
 
@@ -163,7 +163,7 @@ function describeNames({ allow, refuse }: NamePolicy, what: string): string[] {
   const [thing = ""] = what.split(" are ");
   return [
     ...(allow ? [`Only these ${what}: ${list(allow)}`] : []),
-    ...(refuse.length > 0 ? [`These ${thing} are refused: ${list(refuse)}`] : []),
+    ...(refuse.length > 0 ? [`These ${thing} are rejected: ${list(refuse)}`] : []),
   ];
 }
 

@@ -22,7 +22,7 @@ async function price(pricing: Pricing, most?: string): Promise<string> {
   return answer.price ? showDecCoin(answer.price) : answer.reason;
 }
 
-/** No chain ever comes: whatever asked it would wait for good. */
+/** The chain is never available: a query would never end. */
 const noChain = new Promise<never>(() => undefined);
 
 function deps(clock = createVirtualClock() as typeof realClock) {
@@ -52,14 +52,14 @@ test("changed settings → in force at once, listeners notified, their error rep
     },
   } satisfies PriceSettingsSource;
   const pricing = createPricing(settings, deps());
-  let told = 0;
+  let changes = 0;
   pricing.onChange(() => {
-    told += 1;
+    changes += 1;
   });
   assert.equal(await price(pricing), "1uakt");
   settings.current = priceSettings({ "bid-price-strategy": "table", "price-target-cpu": "429.909" });
   change();
-  assert.equal(told, 1);
+  assert.equal(changes, 1);
   assert.match(await price(pricing, "1000uact"), /^100\.\d+uact$/);
   assert.match(pricing.error ?? "", /no bids on orders in uakt/);
   settings.current = priceSettings({ "bid-price-cpu-scale": "0.02" });
@@ -76,9 +76,9 @@ test("token price known → orders in uakt are priced and listeners notified", a
   const pricing = createPricing({ current: priceSettings(flags) }, deps(clock));
   const stop = new AbortController();
   const running = pricing.run(stop.signal);
-  let told = 0;
+  let changes = 0;
   pricing.onChange(() => {
-    told += 1;
+    changes += 1;
   });
   await clock.settle();
   assert.match(await price(pricing), /cannot be read/);
@@ -88,7 +88,7 @@ test("token price known → orders in uakt are priced and listeners notified", a
   utimesSync(path, clock.now() / 1_000, clock.now() / 1_000);
   await clock.advance(2 * followedFileMs);
   assert.match(await price(pricing), /^\d.*uakt$/);
-  assert.deepEqual([told, pricing.error], [1, undefined]);
+  assert.deepEqual([changes, pricing.error], [1, undefined]);
   stop.abort();
   await running;
   assert.equal(clock.pendingTimers, 0);

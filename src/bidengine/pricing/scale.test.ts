@@ -21,7 +21,7 @@ async function priced(flags: Record<string, string>, units: UnitWish[], most?: s
   return price ? showDecCoin(price) : "no price";
 }
 
-async function refused(flags: Record<string, string>, units: UnitWish[], most?: string): Promise<string> {
+async function reasonOf(flags: Record<string, string>, units: UnitWish[], most?: string): Promise<string> {
   const answer = await quote(flags, units, most);
   return answer.price === undefined ? answer.reason : assert.fail(showDecCoin(answer.price));
 }
@@ -67,23 +67,23 @@ test("a gpu has the price of its model as it is offered, with memory and interfa
   for (const [key, expected] of cases) {
     assert.equal(await priced(flags, [{ ...nothing, gpus: 1n, gpuKeys: [key], count: 2 }]), expected, key);
   }
-  const asked = groupOf({ ...nothing, gpus: 2n, gpuKeys: ["vendor/nvidia/model/*"] });
+  const wanted = groupOf({ ...nothing, gpus: 2n, gpuKeys: ["vendor/nvidia/model/*"] });
   const given = groupOf({ ...nothing, gpus: 2n, gpuKeys: ["vendor/nvidia/model/a100"] });
-  const answer = await createScale(priceSettings(flags)).quote({ ...priceRequest(asked), offer: given.units }, signal);
+  const answer = await createScale(priceSettings(flags)).quote({ ...priceRequest(wanted), offer: given.units }, signal);
   assert.equal(answer.price && showDecCoin(answer.price), "240uakt");
 });
 
 test("a gpu without a price is not given away", async () => {
   const unit = { gpus: 1n, gpuKeys: ["vendor/nvidia/model/h100"] };
   const flags = { "bid-price-cpu-scale": "1", "bid-price-gpu-scale": "a100=120" };
-  assert.match(await refused(flags, [unit]), /no price for a gpu h100; set it in bid-price-gpu-scale/);
-  assert.match(await refused({ "bid-price-cpu-scale": "1" }, [{ gpus: 1n }]), /no price for a gpu of any model/);
+  assert.match(await reasonOf(flags, [unit]), /no price for a gpu h100; set it in bid-price-gpu-scale/);
+  assert.match(await reasonOf({ "bid-price-cpu-scale": "1" }, [{ gpus: 1n }]), /no price for a gpu of any model/);
   assert.equal(await priced({ "bid-price-gpu-scale": "h100=0;uakt:h100=5" }, [{ ...nothing, ...unit }]), "5uakt");
 });
 
 test("storage of a class without a price is a no that names the class; RAM costs what memory does", async () => {
   const flags = { "bid-price-memory-scale": "2", "bid-price-storage-scale": "1,beta2=3" };
-  assert.match(await refused(flags, [{ storage: { beta3: mebi } }]), /no price for storage of the class beta3/);
+  assert.match(await reasonOf(flags, [{ storage: { beta3: mebi } }]), /no price for storage of the class beta3/);
   assert.equal(await priced(flags, [{ ...nothing, storage: { ram: 4n * mebi } }]), "8uakt");
   const own = { ...flags, "bid-price-storage-scale": "1,ram=9" };
   assert.equal(await priced(own, [{ ...nothing, storage: { ram: mebi } }]), "9uakt");
@@ -93,7 +93,7 @@ test("a denomination may have prices of its own, and without any there is no bid
   const flags = { "bid-price-cpu-scale": "0.1;uakt:0.3" };
   assert.equal(await priced(flags, [{ cpuMilli: 10n }], "1uakt"), "3uakt");
   assert.equal(await priced(flags, [{ cpuMilli: 10n }], "1uact"), "1uact");
-  assert.match(await refused({ "bid-price-cpu-scale": "uakt:0.3" }, [{}], "1uact"), /cpu-scale has no price in uact/);
+  assert.match(await reasonOf({ "bid-price-cpu-scale": "uakt:0.3" }, [{}], "1uact"), /cpu-scale has no price in uact/);
 });
 
 test("sums are exact, a part of the last digit counts as a whole one, and zero is a no", async () => {
@@ -102,7 +102,7 @@ test("sums are exact, a part of the last digit counts as a whole one, and zero i
   assert.equal(await priced(flags, [{ memoryBytes: 1_000n * mebi, count: 3 }]), "0.000000000000003uakt");
   const large = { "bid-price-cpu-scale": "123456789.123456789" };
   assert.equal(await priced(large, [{ cpuMilli: 384_000n, count: 50 }]), "2370370351170370.3488uakt");
-  assert.match(await refused({ "bid-price-ip-scale": "1" }, [{}]), /price would be zero/);
+  assert.match(await reasonOf({ "bid-price-ip-scale": "1" }, [{}]), /price would be zero/);
 });
 
 test("a price by chance lies between its bounds, and the same seed draws the same", async () => {
@@ -119,10 +119,6 @@ test("a price by chance lies between its bounds, and the same seed draws the sam
     assert.ok(price >= 50n * one && price < 50n * one + (950n * one) / 100n, String(price));
     assert.equal(price, await draw(seed, "1000uakt", 2n ** 30n));
   }
-  assert.equal(
-    await draw(1, "10uakt", 2n ** 30n),
-    50n * one,
-    "one that pays less than the least is asked for the least",
-  );
+  assert.equal(await draw(1, "10uakt", 2n ** 30n), 50n * one, "a price below the minimum is raised to the minimum");
   assert.ok((await draw(1, "1000uakt", mebi)) >= one, "zero becomes one");
 });

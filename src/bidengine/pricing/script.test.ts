@@ -48,7 +48,7 @@ test("a script gets the order on standard input in the network's format, and no 
   const folder = temporaryFolder(t);
   const path = writeScript(folder, `cat > ${folder}/in; env > ${folder}/env; echo "$#" > ${folder}/args; echo 1`);
   const leased = { kind: "leased-ip", sequenceNumber: 1 } as const;
-  const asked = groupOf(
+  const wanted = groupOf(
     {
       cpuMilli: 1_000n,
       memoryBytes: gibi / 2n,
@@ -59,8 +59,8 @@ test("a script gets the order on standard input in the network's format, and no 
     { count: 3, storage: { ephemeral: gibi, beta3: gibi, ram: gibi } },
   );
   const given = groupOf({ gpus: 1n, gpuKeys: ["vendor/nvidia/model/a100/ram/80Gi/interface/sxm"] });
-  const offer = asked.units.map((unit, index) => ({ ...unit, gpu: given.units[index]?.gpu ?? unit.gpu }));
-  const request = { ...priceRequest(asked, "100uact"), offer };
+  const offer = wanted.units.map((unit, index) => ({ ...unit, gpu: given.units[index]?.gpu ?? unit.gpu }));
+  const request = { ...priceRequest(wanted, "100uact"), offer };
   await scriptOf(path).quote(request, never);
   const expected =
     '{"resources":[{"memory":536870912,"cpu":1000,"gpu":{"units":1,"attributes":{"vendor":{"nvidia":{"model":"a100","ram":"80Gi","interface":"sxm"}}}},' +
@@ -82,12 +82,12 @@ test("a script gets the order on standard input in the network's format, and no 
 
 test("several models of a vendor → the last is in the input; no attributes → none", () => {
   const keys = ["vendor/nvidia/model/t4", "vendor/amd/model/mi100", "vendor/nvidia/model/a100"];
-  const told = (group: ReturnType<typeof groupOf>) => JSON.parse(scriptInput(priceRequest(group))).resources[0].gpu;
-  assert.deepEqual(told(groupOf({ gpus: 1n, gpuKeys: keys })), {
+  const gpuInput = (group: ReturnType<typeof groupOf>) => JSON.parse(scriptInput(priceRequest(group))).resources[0].gpu;
+  assert.deepEqual(gpuInput(groupOf({ gpus: 1n, gpuKeys: keys })), {
     units: 1,
     attributes: { vendor: { amd: { model: "mi100" }, nvidia: { model: "a100" } } },
   });
-  assert.deepEqual(told(groupOf({ gpus: 1n })), { units: 1, attributes: {} });
+  assert.deepEqual(gpuInput(groupOf({ gpus: 1n })), { units: 1, attributes: {} });
 });
 
 test("what it prints is the price, in the order's denomination", async (t) => {
@@ -96,7 +96,7 @@ test("what it prints is the price, in the order's denomination", async (t) => {
     ["echo '  2.000001  '; echo", "2.000001uakt"],
     ["echo 0.000000000000000001", "0.000000000000000001uakt"],
     ["cat > /dev/null; echo 3", "3uakt"],
-    ["echo 4; echo told >&2", "4uakt"],
+    ["echo 4; echo note >&2", "4uakt"],
   ];
   for (const [body, expected] of cases) {
     const { price } = await ask(t, body);
@@ -109,7 +109,7 @@ test("what is not a price is a no that shows what was printed", async (t) => {
     ["true", /printed nothing/],
     ["echo ' '", /printed nothing/],
     ["echo 0.000", /a price of zero/],
-    ["echo -1", /a price below zero: -1/],
+    ["echo -1", /a negative price: -1/],
     ["echo NaN", /no price: "NaN"/],
     ["echo 1e3", /no price: "1e3"/],
     ["echo DEBUG: model a100; echo 1.5", /no price: "DEBUG: model a100\\n1.5"/],
@@ -156,15 +156,15 @@ test("script declines → no error; script without a price → an error until it
   assert.equal(await errorAfter("echo 1"), undefined);
 });
 
-test("one that hangs is ended in time, and all that it has forked with it", async (t) => {
+test("a script that hangs is ended in time, with all its child processes", async (t) => {
   const folder = temporaryFolder(t);
   const body = `sh -c '${asleep} & ${asleep}' & touch ${folder}/begun; ${asleep}`;
   const clock = createVirtualClock();
   const script = scriptOf(writeScript(folder, body), { clock });
-  const asked = Promise.resolve(script.quote(priceRequest(groupOf()), never));
+  const quote = Promise.resolve(script.quote(priceRequest(groupOf()), never));
   await eventually("that it runs", () => existsSync(`${folder}/begun`) && processesWith(asleep) >= 3);
   await clock.advance(timeoutMs);
-  assert.match(reasonOf(await asked), /no price within 60000 ms and was ended/);
+  assert.match(reasonOf(await quote), /no price within 60000 ms and was ended/);
   await eventually("that nothing is left", () => processesWith(asleep) === 0);
   assert.equal(clock.pendingTimers, 0);
 });
@@ -287,7 +287,7 @@ test("500 orders at once with four processes: never more than four, all are answ
   );
   const script = scriptOf(path, { limit: 4 });
   const filesBefore = openFiles();
-  const asked = Array.from({ length: 500 }, async (_, at) =>
+  const quotes = Array.from({ length: 500 }, async (_, at) =>
     script.quote({ ...priceRequest(groupOf()), owner: `owner ${at}` }, never),
   );
   await eventually(
@@ -302,7 +302,7 @@ test("500 orders at once with four processes: never more than four, all are answ
     beats += 1;
   }, 5);
   t.after(() => clearInterval(heart));
-  const answers = await Promise.all(asked);
+  const answers = await Promise.all(quotes);
   assert.ok(answers.every(({ price }) => price));
   assert.ok(beats > 5, `the event loop went on meanwhile: ${beats} beats`);
   assert.equal(linesOf(`${folder}/begun`).length, 500);

@@ -142,8 +142,8 @@ function priceOf(stdout: string, denom: string, evidence: JsonObject, fail: (rea
     if (!(thrown instanceof ProviderError)) throw thrown;
     return fail(`printed what is no price: ${JSON.stringify(shown(text))}`);
   }
-  if (amount.atto === 0n) return fail("asks for a price of zero");
-  if (amount.atto < 0n) return fail(`asks for a price below zero: ${text}`);
+  if (amount.atto === 0n) return fail("returned a price of zero");
+  if (amount.atto < 0n) return fail(`returned a negative price: ${text}`);
   return { price: { denom, amount }, evidence };
 }
 

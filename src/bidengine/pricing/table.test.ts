@@ -118,7 +118,7 @@ const targets = [
 ] as const;
 type Targets = Readonly<Record<(typeof targets)[number], string>>;
 
-/** Step by step what the script does, over the JSON that it is told. */
+/** Repeats the steps of the script on its JSON input. */
 function scriptSays(
   units: readonly UnitWish[],
   dollars: Targets,

@@ -135,9 +135,9 @@ test("a file is read when it changes, its age is that of its last change, and an
 
 test("a URL is polled at its period; a failure keeps the last good price", async (t) => {
   let answer: { status?: number; body?: string; hang?: true } = { body: '{"usd": 0.5}' };
-  let asked = 0;
+  let requests = 0;
   const server = createServer((_, response) => {
-    asked += 1;
+    requests += 1;
     if (answer.hang) return;
     response.writeHead(answer.status ?? 200, answer.status === 302 ? { location: "http://elsewhere.invalid/" } : {});
     response.end(answer.body);
@@ -153,7 +153,7 @@ test("a URL is polled at its period; a failure keeps the last good price", async
   const { token, clock } = follow(t, { tokenPriceUrl: url, tokenPriceField: "usd" });
   await eventually("the first price", () => shown(token) === "0.5");
   await clock.advance(299_000);
-  assert.equal(asked, 1);
+  assert.equal(requests, 1);
   answer = { body: '{"usd": 0.6}' };
   await clock.advance(1_000);
   await eventually("the second price", () => shown(token) === "0.6");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cheap, failingOrders } from "../../../test/support/samples/failing-orders.ts";
 import { checkNames, decide } from "../../bidengine/decision/decide.ts";
-import { refusals } from "../../bidengine/decision/decision.ts";
+import { failedChecks } from "../../bidengine/decision/decision.ts";
 import { reasonsOf, screeningReasons } from "./bid-answer.ts";
 
 const { signal } = new AbortController();
@@ -41,7 +41,7 @@ for (const [name, { inputs, pricing = cheap }] of Object.entries(failingOrders))
   test(`failed check ${name} → the Go provider's reason`, async () => {
     const decision = await decide(inputs, pricing, signal);
     assert.deepEqual(
-      refusals(decision).map((check) => check.name),
+      failedChecks(decision).map((check) => check.name),
       [name],
     );
     const reasons = reasonsOf(decision, inputs.request.group);

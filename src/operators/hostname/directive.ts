@@ -105,7 +105,7 @@ const mostOf = {
 
 /** "max_body_size", as tenants write it. */
 export function optionWord(option: keyof RouteOptions): string {
-  return option.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return option.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
 }
 
 /** These values enter a configuration that tenants share: an unknown word breaks NGINX's, a semicolon extends it. */

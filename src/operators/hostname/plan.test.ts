@@ -65,7 +65,7 @@ function made(
 
 interface Row extends Partial<ObservedHost>, Partial<PlanRules> {
   readonly is: string;
-  /** What the manifest asks for. */
+  /** The options in the manifest. */
   readonly options?: RouteOptions;
   /** The verdict, the types of its conditions, and what is done: "-Ingress ann" goes first, "~Ingress ann" at last. */
   readonly plan: string;
@@ -133,7 +133,7 @@ const rows: Row[] = [
     plan: "stale",
   },
   {
-    is: "moved, and the server cannot be asked",
+    is: "moved, and the API server is unreachable",
     ...moved,
     ...{ confirmed: new Map(), unconfirmed: new Error("x"), routes: made(nginx, ann) },
     plan: "waiting RouteFailed",

@@ -60,10 +60,10 @@ export type Caches = Readonly<Record<string, WatchCache<unknown>>>;
 
 /** A kind that is not installed has no objects to miss. */
 export function staleness(caches: Caches): Condition[] {
-  return Object.entries(caches).flatMap(([what, { ready, error: trouble, size }]) => {
-    if (!trouble || (size === 0 && ProviderError.is(trouble, "AKP_KUBE_KIND_MISSING"))) return [];
+  return Object.entries(caches).flatMap(([what, { ready, error, size }]) => {
+    if (!error || (size === 0 && ProviderError.is(error, "AKP_KUBE_KIND_MISSING"))) return [];
     const state = ready ? "may be out of date" : "were not seen yet";
-    return [condition("Stale", `${what} ${state}: ${trouble.message}`)];
+    return [condition("Stale", `${what} ${state}: ${error.message}`)];
   });
 }
 

@@ -14,17 +14,17 @@ test("the largest possible machine is valid, and fits into an answer", () => {
 
 test("one part or one character more is rejected, with its path", () => {
   const { cpus, gpus, disks, interfaces, problems } = largestHardware;
-  const [cpu, card] = [cpus[0], gpus[0]];
+  const [cpu, gpu] = [cpus[0], gpus[0]];
   const cases: [object, RegExp][] = [
     [{ cpus: [...cpus, cpu] }, /cpus: Too big/],
-    [{ gpus: [...gpus, card] }, /gpus: Too big/],
+    [{ gpus: [...gpus, gpu] }, /gpus: Too big/],
     [{ disks: [...disks, disks[0]] }, /disks: Too big/],
     [{ interfaces: [...interfaces, interfaces[0]] }, /interfaces: Too big/],
     [{ problems: [...problems, ""] }, /problems: Too big/],
     [{ problems: ["x".repeat(discoveryProblemChars + 1)] }, /problems\.0: Too big/],
     [{ architecture: "x".repeat(discoveryNameChars + 1) }, /architecture: Too big/],
     [{ cpus: [{ ...cpu, model: `${cpu?.model}x` }] }, /cpus\.0\.model: Too big/],
-    [{ gpus: [{ ...card, driverModel: `${card?.driverModel}x` }] }, /gpus\.0\.driverModel: Too big/],
+    [{ gpus: [{ ...gpu, driverModel: `${gpu?.driverModel}x` }] }, /gpus\.0\.driverModel: Too big/],
   ];
   for (const [more, reason] of cases) {
     const text = JSON.stringify({ ...largestHardware, ...more });

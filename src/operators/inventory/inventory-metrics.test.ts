@@ -61,10 +61,10 @@ test("what each node, GPU model and storage class has and what of it is taken is
 });
 
 test('GPUs of several models in one node are "mixed", unnamed ones "unknown"', async (t) => {
-  const [card] = hardware.gpus;
-  assert.ok(card);
+  const [gpu] = hardware.gpus;
+  assert.ok(gpu);
   const { node, until, operator } = await stage(t, {
-    hardware: () => ({ ...hardware, gpus: [card, { ...card, deviceId: "ffff" }] }),
+    hardware: () => ({ ...hardware, gpus: [gpu, { ...gpu, deviceId: "ffff" }] }),
   });
   await until("both nodes answer", () => node("one")?.hardware && node("two")?.hardware);
   assert.ok(operator.inventory);

@@ -35,11 +35,11 @@ async function openStage(t: Owner) {
   // Node's fetch would clean the path itself.
   const ask = (path: string, method = "GET") =>
     new Promise<{ status: number | undefined; headers: Record<string, unknown>; body: string }>((resolve, reject) => {
-      const asking = request({ host: "127.0.0.1", port: rest.port, path, method, agent: false }, async (answer) => {
+      const outgoing = request({ host: "127.0.0.1", port: rest.port, path, method, agent: false }, async (answer) => {
         const parts = await answer.toArray();
         resolve({ status: answer.statusCode, headers: answer.headers, body: Buffer.concat(parts).toString() });
       });
-      asking.on("error", reject).end();
+      outgoing.on("error", reject).end();
     });
   return { clock, world, ask };
 }

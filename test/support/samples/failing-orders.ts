@@ -55,12 +55,12 @@ export const failingOrders: Readonly<Record<string, FailingOrder>> = {
   },
   configuredAttributesDemanded: {
     inputs: someInputs({ context: { policies: { ...openPolicies, configuredAttributes: "on" } } }),
-    reason: /does not ask for region=us-west/,
+    reason: /does not require region=us-west/,
     until: "policies",
   },
   auditorsMatch: {
     inputs: someInputs({ request: { group: aGroup({ requirements: { ...requirements, allOf: [auditor, tenant] } }) } }),
-    reason: new RegExp(`not signed, as it asks for, by ${tenant}$`),
+    reason: new RegExp(`required signatures are missing: ${tenant}$`),
     until: "attributes",
   },
   capabilitiesMatch: {

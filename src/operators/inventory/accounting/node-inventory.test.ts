@@ -41,7 +41,7 @@ function only(found: readonly Condition[]): Condition {
   return condition;
 }
 
-const card: NamedGpu = { address: "0000:00:06.0", vendorId: "10de", deviceId: "2335", vendor: "nvidia", name: "h200" };
+const h200: NamedGpu = { address: "0000:00:06.0", vendorId: "10de", deviceId: "2335", vendor: "nvidia", name: "h200" };
 
 test("a sound node shows what it has, what is taken, and nothing to worry about", () => {
   const node = fold({ allocation: allocated({ cpu: "1500m", memory: "1Gi" }, { "nvidia.com/gpu": "1" }) });
@@ -88,9 +88,9 @@ test("more taken than there is keeps its number and names the pods that take the
 });
 
 test("a gpu that becomes unhealthy under a workload leaves the node overbooked, with both reasons", () => {
-  const sick = { ...status, allocatable: { ...resources, "nvidia.com/gpu": "3" } };
+  const unhealthy = { ...status, allocatable: { ...resources, "nvidia.com/gpu": "3" } };
   const node = fold({
-    node: projectNode({ metadata: { name: "a" }, status: sick }),
+    node: projectNode({ metadata: { name: "a" }, status: unhealthy }),
     allocation: allocated({ "nvidia.com/gpu": "4" }),
   });
   assert.deepEqual(node.gpus, { capacity: 4n, allocatable: 3n, allocated: 4n });
@@ -104,10 +104,10 @@ test("a gpu that becomes unhealthy under a workload leaves the node overbooked, 
 test("a GPU that discovery holds for unhealthy is shown, and the device plugin's count stays", () => {
   const node = fold({
     namedGpus: [
-      card,
-      card,
-      card,
-      { ...card, address: "0000:00:07.0", health: { healthy: false, reason: "off the bus" } },
+      h200,
+      h200,
+      h200,
+      { ...h200, address: "0000:00:07.0", health: { healthy: false, reason: "off the bus" } },
     ],
   });
   assert.equal(node.gpus.allocatable, 4n);
@@ -115,13 +115,13 @@ test("a GPU that discovery holds for unhealthy is shown, and the device plugin's
 });
 
 test("GPUs without a name are shown once per kind, with the line that would name them", () => {
-  const { name: _, ...unnamed } = { ...card, deviceId: "ffff", registryLine: '"ffff": {}' };
+  const { name: _, ...unnamed } = { ...h200, deviceId: "ffff", registryLine: '"ffff": {}' };
   const message = only(fold({ namedGpus: [unnamed, unnamed, unnamed, unnamed] }).conditions).message;
   assert.match(message, /nvidia GPU 10de:ffff; .*: "ffff": \{\}$/);
 });
 
 test("graphics of AMD without a name are a condition only where AMD's device plugin counts GPUs", () => {
-  const { name: _, ...bare } = card;
+  const { name: _, ...bare } = h200;
   const integrated = { ...bare, vendorId: "1002", deviceId: "164e", vendor: "amd" };
   assert.deepEqual(fold({ namedGpus: [integrated] }).conditions, []);
   const plugged = {

@@ -11,9 +11,9 @@ const second = { ...h100, address: "0000:02:00.0" };
 
 type Devices = Readonly<Record<string, string>>;
 
-function look(allocatable: Devices, cards: readonly NamedGpu[], capacity = allocatable) {
+function look(allocatable: Devices, gpus: readonly NamedGpu[], capacity = allocatable) {
   const node = projectNode({ metadata: { name: "a" }, status: { capacity, allocatable } });
-  const { gpus: seen, conditions } = soldGpus(node, cards);
+  const { gpus: seen, conditions } = soldGpus(node, gpus);
   return { sold: seen.filter(({ notSold }) => notSold === undefined).map(({ address }) => address), conditions };
 }
 
@@ -25,9 +25,9 @@ test("one device for each GPU is a GPU, also where some are held back or a proce
     [{ "amd.com/gpu": "1", "amd.com/spx_nps1": "1" }, [mi300]],
     [{}, [h100]],
   ];
-  for (const [devices, cards] of cases) {
-    const { sold, conditions } = look(devices, cards);
-    assert.deepEqual([sold, conditions], [cards.map(({ address }) => address), []]);
+  for (const [devices, gpus] of cases) {
+    const { sold, conditions } = look(devices, gpus);
+    assert.deepEqual([sold, conditions], [gpus.map(({ address }) => address), []]);
   }
 });
 
@@ -50,12 +50,12 @@ test("slices of GPUs are no GPUs, also when so many are held back that no more a
 });
 
 test("a GPU that fell off the bus takes no other GPU with it", () => {
-  for (const [counted, left, cards] of [
+  for (const [counted, left, gpus] of [
     ["2", "1", [h100]],
     ["3", "2", [h100, second]],
   ] as const) {
-    const { sold } = look({ "nvidia.com/gpu": left }, cards, { "nvidia.com/gpu": counted });
-    assert.equal(sold.length, cards.length);
+    const { sold } = look({ "nvidia.com/gpu": left }, gpus, { "nvidia.com/gpu": counted });
+    assert.equal(sold.length, gpus.length);
   }
 });
 
@@ -76,7 +76,7 @@ test("a GPU with MIG instances is not sold, and the others are", () => {
 });
 
 test("where every GPU is one MIG instance, as many devices as GPUs are still not GPUs", () => {
-  const split = [h100, second].map((card) => ({ ...card, migInstances: 1 }));
+  const split = [h100, second].map((gpu) => ({ ...gpu, migInstances: 1 }));
   assert.deepEqual(look({ "nvidia.com/gpu": "2" }, split).sold, []);
 });
 
@@ -130,8 +130,8 @@ test("GPUs of another model do no harm where the device plugin does not count th
     // As KubeVirt names a GPU that virtual machines have.
     [{ "nvidia.com/gpu": "1", "nvidia.com/GH100_H100_PCIE": "1" }, [h100, { ...second, driver: "vfio-pci" }], [h100]],
   ];
-  for (const [devices, cards, expected] of cases) {
-    const { sold, conditions } = look(devices, cards);
+  for (const [devices, gpus, expected] of cases) {
+    const { sold, conditions } = look(devices, gpus);
     assert.deepEqual(
       sold,
       expected.map(({ address }) => address),
@@ -156,8 +156,8 @@ test("a resource name means the longest model that it contains, and of its kinds
     ],
     [{ "nvidia.com/gpu": "1", "nvidia.com/a100-sxm4-80gb": "1" }, [small, large], [small]],
   ];
-  for (const [devices, cards, expected] of cases) {
-    const { sold, conditions } = look(devices, cards);
+  for (const [devices, gpus, expected] of cases) {
+    const { sold, conditions } = look(devices, gpus);
     assert.deepEqual([sold, conditions], [expected.map(({ address }) => address), []]);
   }
 });

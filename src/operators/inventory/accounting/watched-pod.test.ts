@@ -85,7 +85,7 @@ const ramVolumes: [what: string, spec: object, expectedMi: bigint][] = [
     { containers: [sized("1Gi", "3Gi"), sized("1Gi", "3Gi")], volumes: [shm("2Gi")] },
     4_096n,
   ],
-  ["one that shares what was asked for", { containers: [sized("2Gi", "2Gi")], volumes: [shm("1Gi")] }, 2_048n],
+  ["a memory volume within the memory request", { containers: [sized("2Gi", "2Gi")], volumes: [shm("1Gi")] }, 2_048n],
   ["one larger than the limit lets it become", { containers: [sized("1Gi", "2Gi")], volumes: [shm("9Gi")] }, 2_048n],
   ["two of them", { containers: [sized("64Mi", "4Gi")], volumes: [shm("1Gi"), shm("512Mi")] }, 1_600n],
   ["one without a size grows to the limit", { containers: [sized("1Gi", "3Gi")], volumes: [shm()] }, 3_072n],

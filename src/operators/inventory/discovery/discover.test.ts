@@ -54,7 +54,7 @@ test("the recorded machine with an H200 is seen as its own tools see it", async 
     interfaces: [{ name: "eth0", up: true }],
     problems: [],
   });
-  const named = hardware.gpus.map((card) => nameGpu(builtInRegistry, card))[0];
+  const named = hardware.gpus.map((gpu) => nameGpu(builtInRegistry, gpu))[0];
   assert.equal(named?.name, "h200");
   assert.equal(named?.memorySize, "141Gi");
   assert.equal(interfaceKind(named?.interface ?? ""), "sxm");
@@ -94,7 +94,7 @@ test("AMD GPUs have memory, errors and driver version", async () => {
 });
 
 test("MIG instances and virtual functions are recognised", async () => {
-  const card = { class: "0x030200", id: "10de:2330" };
+  const gpu = { class: "0x030200", id: "10de:2330" };
   const instances = "/proc/driver/nvidia/capabilities/gpu1/mig";
   const { gpus, problems } = await discoverIn({
     ...ordinary,
@@ -105,9 +105,9 @@ test("MIG instances and virtual functions are recognised", async () => {
         "0000:02:00.0": "Model: \t NVIDIA H100\nDevice Minor: \t 1\n",
       },
     }),
-    ...pciFiles("0000:01:00.0", { ...card, driver: "nvidia" }),
-    ...pciFiles("0000:02:00.0", { ...card, driver: "nvidia" }),
-    ...pciFiles("0000:03:00.0", { ...card, driver: "vfio-pci" }),
+    ...pciFiles("0000:01:00.0", { ...gpu, driver: "nvidia" }),
+    ...pciFiles("0000:02:00.0", { ...gpu, driver: "nvidia" }),
+    ...pciFiles("0000:03:00.0", { ...gpu, driver: "vfio-pci" }),
     // A GPU that is not split has the folder, but nothing in it.
     "/proc/driver/nvidia/capabilities/gpu0/mig": "a folder",
     [`${instances}/gi1/ci0/access`]: "DeviceFileMinor: 1\n",
@@ -166,10 +166,8 @@ test("GPUs of both vendors in one machine have the facts of their own driver", a
 
 test("eight GPUs are found in the order of the bus", async () => {
   const addresses = ["04", "1b", "2a", "43", "9b", "c2", "d1", "e8"].map((bus) => `0000:${bus}:00.0`);
-  const card = { class: "0x030200", id: "10de:2330", driver: "nvidia" };
-  const { gpus } = await discoverIn(
-    Object.assign({}, ordinary, ...addresses.map((address) => pciFiles(address, card))),
-  );
+  const gpu = { class: "0x030200", id: "10de:2330", driver: "nvidia" };
+  const { gpus } = await discoverIn(Object.assign({}, ordinary, ...addresses.map((address) => pciFiles(address, gpu))));
   assert.deepEqual(
     gpus.map(({ address }) => address),
     addresses,
@@ -197,7 +195,7 @@ test("a failed GPU is reported with its reason", async () => {
   const gone = { config: Buffer.alloc(256, 0xff) };
   const wounded = { config: Buffer.from("de103523", "hex"), aer_dev_fatal: "DLP 2\nSDES 0\nTOTAL_ERR_FATAL 2\n" };
   const sound = { config: Buffer.from("de103523", "hex"), aer_dev_fatal: "DLP 0\nTOTAL_ERR_FATAL 0\n" };
-  const card = { class: "0x030200", id: "10de:2335", driver: "nvidia" };
+  const gpu = { class: "0x030200", id: "10de:2335", driver: "nvidia" };
   const { gpus } = await discoverIn({
     ...ordinary,
     ...nvidiaFiles({
@@ -209,11 +207,11 @@ test("a failed GPU is reported with its reason", async () => {
         "0000:04:00.0": "GPU Excluded:\t No\n",
       },
     }),
-    ...pciFiles("0000:01:00.0", { ...card, more: gone }),
-    ...pciFiles("0000:02:00.0", { ...card, more: wounded }),
-    ...pciFiles("0000:03:00.0", { ...card, more: sound }),
-    ...pciFiles("0000:04:00.0", { ...card, more: sound }),
-    ...pciFiles("0000:05:00.0", { ...card, more: { revision: "0xff\n" } }),
+    ...pciFiles("0000:01:00.0", { ...gpu, more: gone }),
+    ...pciFiles("0000:02:00.0", { ...gpu, more: wounded }),
+    ...pciFiles("0000:03:00.0", { ...gpu, more: sound }),
+    ...pciFiles("0000:04:00.0", { ...gpu, more: sound }),
+    ...pciFiles("0000:05:00.0", { ...gpu, more: { revision: "0xff\n" } }),
   });
   assert.deepEqual(
     gpus.map(({ health, uuid }) => health?.reason ?? health ?? uuid),
@@ -350,7 +348,7 @@ test("of too many parts the first are reported, with the count", async () => {
       processorFiles(Array.from({ length: many }, (_, packageId) => ({ packageId, facts: xeon }))),
       ...each((index) => pciFiles(`${hex(index)}:00:00.0`, { class: "0x030200", id: "10de:2335" })),
       ...each((index) => ({ [`/sys/block/sd${index}/size`]: "8\n" })),
-      ...each((index) => ({ [`/sys/class/net/eth${index}/device`]: { link: "../../../card" } })),
+      ...each((index) => ({ [`/sys/class/net/eth${index}/device`]: { link: "../../../gpu" } })),
     ),
   );
   const { cpus, gpus, disks, interfaces, problems } = hardware;
@@ -364,7 +362,7 @@ test("of too many parts the first are reported, with the count", async () => {
       (what) => `${many} ${what} were found, and only the first ${discoveryParts} are reported`,
     ),
   );
-  // The operator takes what discovery tells, however much there is.
+  // The operator accepts the largest discovery result.
   assert.deepEqual(readHardwareAnswer(JSON.stringify(hardware), "n1"), hardware);
 });
 
@@ -403,7 +401,7 @@ test("interfaces with a device are reported, with their speed if known", async (
     ...netFiles("eth10", { device, operstate: "up\n", speed: "100000\n" }),
     ...netFiles("eth2", { device: { link: "../../../virtio2" }, operstate: "up\n", speed: "-1\n" }),
     ...netFiles("eth3", { device, operstate: "down\n", speed: "4294967295\n" }),
-    // Some drivers do not tell their state, but the wire does.
+    // Some drivers do not report the link state, but PCIe does.
     ...netFiles("ib0", { device, operstate: "unknown\n", carrier: "1\n", speed: "200000\n" }),
   });
   const tree = createTree(root);

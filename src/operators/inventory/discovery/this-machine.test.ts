@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { hasTool, ipLinks, lsblk, lscpu, memoryBytesOfFree, tool } from "../../../../test/support/machine-tools.ts";
 import { discover } from "./discover.ts";
 
-/** A test that asks a tool of the system; without the tool it is skipped, and its name says why. */
+/** Compares with a tool of the system; skipped without the tool, and the name says why. */
 function toolTest(needs: string, name: string, run: () => Promise<void>): void {
   if (hasTool(needs)) test(name, run);
   else test(`${name} (skipped: there is no ${needs} here)`, { skip: true }, () => undefined);

@@ -7,7 +7,7 @@ import type { DiscoveredGpu } from "../hardware.ts";
 import { builtInRegistry, parseRegistry } from "./parse-registry.ts";
 import { interfaceKind, mergeRegistries, nameGpu } from "./registry.ts";
 
-function card(vendorId: string, deviceId: string, more: Partial<DiscoveredGpu> = {}): DiscoveredGpu {
+function gpu(vendorId: string, deviceId: string, more: Partial<DiscoveredGpu> = {}): DiscoveredGpu {
   return { address: "0000:01:00.0", vendorId, deviceId, ...more };
 }
 
@@ -38,7 +38,7 @@ test("the GPUs known without a registry are sound, and so are their chips", () =
 });
 
 test("a known GPU has the market's name, interface and memory", () => {
-  assert.deepEqual(nameGpu(builtInRegistry, card("10de", "2684", { driver: "nvidia" })), {
+  assert.deepEqual(nameGpu(builtInRegistry, gpu("10de", "2684", { driver: "nvidia" })), {
     address: "0000:01:00.0",
     vendorId: "10de",
     deviceId: "2684",
@@ -48,12 +48,12 @@ test("a known GPU has the market's name, interface and memory", () => {
     interface: "PCIe",
     memorySize: "24Gi",
   });
-  assert.equal(nameGpu(builtInRegistry, card("10de", "26b9")).name, "l40s");
+  assert.equal(nameGpu(builtInRegistry, gpu("10de", "26b9")).name, "l40s");
 });
 
 test("an unknown GPU has the line that would name it, made of what its driver calls it", () => {
   const line = (driverModel: string | undefined, more: Partial<DiscoveredGpu> = {}) =>
-    nameGpu(builtInRegistry, card("10de", "0bad", { ...(driverModel ? { driverModel } : {}), ...more })).registryLine;
+    nameGpu(builtInRegistry, gpu("10de", "0bad", { ...(driverModel ? { driverModel } : {}), ...more })).registryLine;
   const expected = (device: Record<string, string>) =>
     JSON.stringify({ "10de": { name: "nvidia", devices: { "0bad": device } } });
   assert.equal(line(undefined), expected({ name: "gpu0bad", interface: "PCIe" }));
@@ -69,14 +69,14 @@ test("an unknown GPU has the line that would name it, made of what its driver ca
 
 test("the line for an unknown GPU is a registry that names it", () => {
   const id = fc.integer({ min: 0, max: 0xffff }).map((value) => value.toString(16).padStart(4, "0"));
-  const told = { driverModel: fc.string({ unit: "grapheme", maxLength: 128 }), memoryBytes: fc.maxSafeNat() };
+  const details = { driverModel: fc.string({ unit: "grapheme", maxLength: 128 }), memoryBytes: fc.maxSafeNat() };
   fc.assert(
-    fc.property(id, id, fc.record(told, { requiredKeys: [] }), (vendorId, deviceId, more) => {
-      const unknown = nameGpu({ vendors: new Map(), problems: [] }, card(vendorId, deviceId, more));
+    fc.property(id, id, fc.record(details, { requiredKeys: [] }), (vendorId, deviceId, more) => {
+      const unknown = nameGpu({ vendors: new Map(), problems: [] }, gpu(vendorId, deviceId, more));
       assert.equal(unknown.name, undefined);
       const registry = parseRegistry(unknown.registryLine ?? "");
       assert.deepEqual(registry.problems, []);
-      const known = nameGpu(registry, card(vendorId, deviceId, more));
+      const known = nameGpu(registry, gpu(vendorId, deviceId, more));
       assert.ok(known.name);
       assert.equal(known.vendor, unknown.vendor);
       assert.equal(known.registryLine, undefined);
@@ -90,11 +90,11 @@ test("the configured registry outweighs the built-in one, GPU by GPU", () => {
     '{"10de":{"name":"nvidia","devices":{"2684":{"name":"rtx4090d","interface":"PCIe"},"0bad":{"name":"new","interface":"SXM9"}}}}',
   );
   const merged = mergeRegistries(builtInRegistry, own);
-  const names = ["2684", "0bad", "2335"].map((deviceId) => nameGpu(merged, card("10de", deviceId)).name);
+  const names = ["2684", "0bad", "2335"].map((deviceId) => nameGpu(merged, gpu("10de", deviceId)).name);
   assert.deepEqual(names, ["rtx4090d", "new", "h200"]);
-  assert.equal(nameGpu(merged, card("10de", "2684")).memorySize, undefined);
-  assert.equal(nameGpu(merged, card("1002", "738c")).name, "mi100");
-  assert.equal(nameGpu(builtInRegistry, card("10de", "2684")).name, "rtx4090");
+  assert.equal(nameGpu(merged, gpu("10de", "2684")).memorySize, undefined);
+  assert.equal(nameGpu(merged, gpu("1002", "738c")).name, "mi100");
+  assert.equal(nameGpu(builtInRegistry, gpu("10de", "2684")).name, "rtx4090");
 });
 
 test("an interface is a socket or a slot, whatever its generation", () => {

@@ -30,8 +30,8 @@ test("invalid entries are reported and left out", () => {
       xyz: h200,
       "0001": null,
       "0002": { name: "", interface: "PCIe" },
-      "0003": { name: "a card", interface: "PCIe" },
-      "0004": { name: "card" },
+      "0003": { name: "a GPU", interface: "PCIe" },
+      "0004": { name: "gpu" },
       "0005": { ...h200, memory_size: 141 },
       "0006": { ...h200, memory_size: "lots" },
       "0007": { name: "x".repeat(64), interface: "PCIe" },
@@ -96,10 +96,10 @@ test("any text is either rejected or yields valid entries", () => {
         for (const [vendorId, { name, devices }] of parseRegistry(candidate).vendors) {
           assert.match(vendorId, /^[0-9a-f]{4}$/);
           assert.match(name, /^[\w.-]{1,63}$/);
-          for (const [deviceId, card] of devices) {
+          for (const [deviceId, gpu] of devices) {
             assert.match(deviceId, /^[0-9a-f]{4}$/);
-            assert.match(card.name, /^[\w.-]{1,63}$/);
-            assert.match(card.interface, /^[\w.-]{1,63}$/);
+            assert.match(gpu.name, /^[\w.-]{1,63}$/);
+            assert.match(gpu.interface, /^[\w.-]{1,63}$/);
           }
         }
       } catch (thrown) {

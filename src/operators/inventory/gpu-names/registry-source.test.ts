@@ -35,17 +35,17 @@ function nameOf(source: RegistrySource, deviceId = "0bad"): string | undefined {
 interface Stage {
   readonly source: RegistrySource;
   readonly clock: VirtualClock;
-  /** How often somebody was told of a change. */
-  readonly told: () => number;
+  /** Number of calls of onChange. */
+  readonly changes: () => number;
   /** Moves the clock until this holds; the answers themselves come in real time. */
   until(what: string, condition: () => boolean): Promise<void>;
 }
 
 function follow(t: TestContext, location: RegistryLocation | undefined): Stage {
   const clock = createVirtualClock();
-  let told = 0;
+  let changes = 0;
   const onChange = () => {
-    told += 1;
+    changes += 1;
   };
   const source = createRegistrySource({ location, periodMs }, { clock, log: silentLog, onChange });
   const stop = new AbortController();
@@ -60,7 +60,7 @@ function follow(t: TestContext, location: RegistryLocation | undefined): Stage {
       return condition();
     });
   };
-  return { source, clock, told: () => told, until };
+  return { source, clock, changes: () => changes, until };
 }
 
 interface Server {
@@ -101,7 +101,7 @@ test("without a location the built-in registry is used", async (t) => {
 
 test("fetches the registry below its address, and again after the period", async (t) => {
   const server = await startServer(t, { body: registryOf("first") });
-  const { source, clock, told } = follow(t, `${server.url}/base//`);
+  const { source, clock, changes } = follow(t, `${server.url}/base//`);
   await eventually("the first one", () => nameOf(source) === "first");
   assert.deepEqual(server.paths, ["/base/devices/gpus"]);
   assert.equal(nameOf(source, "2335"), "h200");
@@ -113,36 +113,36 @@ test("fetches the registry below its address, and again after the period", async
   // What it no longer says is forgotten, but for what is known without it.
   assert.equal(nameOf(source), undefined);
   assert.equal(nameOf(source, "2335"), "h200");
-  assert.equal(told(), 2);
+  assert.equal(changes(), 2);
   assert.equal(source.counts.failures, 0);
 });
 
 test("the address of a JSON file is used unchanged", async (t) => {
-  const server = await startServer(t, { body: registryOf("card") });
+  const server = await startServer(t, { body: registryOf("gpu") });
   const { source, until } = follow(t, new URL(`${server.url}/my/gpus.json`));
-  await until("the registry", () => nameOf(source) === "card");
+  await until("the registry", () => nameOf(source) === "gpu");
   assert.deepEqual(server.paths, ["/my/gpus.json"]);
 });
 
 test("an unchanged registry is not sent again and reports no change", async (t) => {
-  const server = await startServer(t, { body: registryOf("card"), etag: '"one"' });
-  const { source, until, told } = follow(t, server.url);
+  const server = await startServer(t, { body: registryOf("gpu"), etag: '"one"' });
+  const { source, until, changes } = follow(t, server.url);
   await until("three requests", () => server.requests.length === 3);
-  server.answer = { body: registryOf("card") };
+  server.answer = { body: registryOf("gpu") };
   assert.deepEqual(
     server.requests.map((headers) => headers["if-none-match"]),
     [undefined, '"one"', '"one"'],
   );
   await until("two answers without a mark", () => server.requests.length === 5);
-  assert.equal(nameOf(source), "card");
-  assert.equal(told(), 1);
+  assert.equal(nameOf(source), "gpu");
+  assert.equal(changes(), 1);
   assert.equal(source.counts.failures, 0);
 });
 
 test("after a failed read the last good registry holds, with a condition", async (t) => {
-  const server = await startServer(t, { body: registryOf("card") });
+  const server = await startServer(t, { body: registryOf("gpu") });
   const { source, until } = follow(t, server.url);
-  await until("the registry", () => nameOf(source) === "card");
+  await until("the registry", () => nameOf(source) === "gpu");
   const failures: [Server["answer"], RegExp][] = [
     [{ status: 503 }, /the server answered 503/],
     [{ status: 302, location: "http://elsewhere.invalid/?key=1" }, /moved to http:\/\/elsewhere\.invalid\/ \(302\)/],
@@ -163,11 +163,11 @@ test("after a failed read the last good registry holds, with a condition", async
     });
     assert.equal(source.conditions[0]?.type, "GpuRegistryUnusable");
     assert.ok(source.conditions[0]?.message.includes(server.url));
-    assert.equal(nameOf(source), "card");
+    assert.equal(nameOf(source), "gpu");
   }
-  server.answer = { body: registryOf("card") };
+  server.answer = { body: registryOf("gpu") };
   await until("its recovery", () => source.conditions.length === 0);
-  assert.equal(nameOf(source), "card");
+  assert.equal(nameOf(source), "gpu");
 });
 
 test("retries soon after the first failure", async (t) => {
@@ -188,11 +188,11 @@ test("pauses grow up to the period while the registry stays malformed", async (t
     await eventually("the failure", () => source.counts.failures === index + 1);
     await clock.advance(pauseMs - 1);
     assert.equal(server.requests.length, index + 1);
-    if (index === pausesMs.length - 1) server.answer = { body: registryOf("card") };
+    if (index === pausesMs.length - 1) server.answer = { body: registryOf("gpu") };
     await clock.advance(1);
   }
   // Once it was good, all begins anew.
-  await eventually("the registry", () => nameOf(source) === "card");
+  await eventually("the registry", () => nameOf(source) === "gpu");
   server.answer = { status: 503 };
   await clock.advance(periodMs);
   await eventually("the failure", () => source.conditions.length === 1);
@@ -208,7 +208,7 @@ test("credentials of the address reach the server and no message", async (t) => 
   address.password = "p%40ss";
   address.search = "?token=secret";
   const { source, until } = follow(t, address);
-  await until("a refusal", () => source.conditions.length === 1);
+  await until("a rejection", () => source.conditions.length === 1);
   assert.equal(server.requests[0]?.authorization, `Basic ${Buffer.from("me:p@ss").toString("base64")}`);
   assert.equal(server.paths[0], "/devices/gpus?token=secret");
   assert.doesNotMatch(source.conditions[0]?.message ?? "", /p@ss|p%40ss|secret|me:/);
@@ -235,19 +235,19 @@ test("a file is read again within seconds of a change, also through the links of
 test("a file that is missing, damaged or a folder keeps the last good registry, and is found when it is back", async (t) => {
   const path = join(temporaryFolder(t), "gpus.json");
   const { source, until } = follow(t, path);
-  const trouble = (expected: RegExp) => () => expected.test(source.conditions[0]?.message ?? "");
-  await until("that it is missing", trouble(/ENOENT/));
+  const hasError = (expected: RegExp) => () => expected.test(source.conditions[0]?.message ?? "");
+  await until("that it is missing", hasError(/ENOENT/));
   assert.equal(source.registry, builtInRegistry);
-  writeFileSync(path, registryOf("card"));
-  await until("that it is there", () => nameOf(source) === "card");
+  writeFileSync(path, registryOf("gpu"));
+  await until("that it is there", () => nameOf(source) === "gpu");
   assert.deepEqual(source.conditions, []);
   writeFileSync(path, "{");
-  await until("that it is damaged", trouble(/is no GPU registry/));
+  await until("that it is damaged", hasError(/is no GPU registry/));
   unlinkSync(path);
   mkdirSync(path);
-  await until("that it is a folder", trouble(/EISDIR/));
+  await until("that it is a folder", hasError(/EISDIR/));
   rmSync(path, { recursive: true });
-  assert.equal(nameOf(source), "card");
+  assert.equal(nameOf(source), "gpu");
   writeFileSync(path, registryOf("back"));
   await until("that it is back", () => nameOf(source) === "back");
   assert.deepEqual(source.conditions, []);
@@ -255,9 +255,9 @@ test("a file that is missing, damaged or a folder keeps the last good registry, 
 
 test("invalid entries are left out with a condition", async (t) => {
   const path = join(temporaryFolder(t), "gpus.json");
-  writeFileSync(path, registryOf("card").replace('"devices":{', '"devices":{"zz":{},'));
+  writeFileSync(path, registryOf("gpu").replace('"devices":{', '"devices":{"zz":{},'));
   const { source, until } = follow(t, path);
-  await until("the registry", () => nameOf(source) === "card");
+  await until("the registry", () => nameOf(source) === "gpu");
   assert.deepEqual(source.conditions, [
     condition(
       "GpuRegistryEntries",
@@ -269,17 +269,17 @@ test("invalid entries are left out with a condition", async (t) => {
 test("relocates while running, also to no location", async (t) => {
   const server = await startServer(t, { body: registryOf("fetched") });
   const path = join(temporaryFolder(t), "gpus.json");
-  const { source, clock, until, told } = follow(t, server.url);
+  const { source, clock, until, changes } = follow(t, server.url);
   await until("the first place", () => nameOf(source) === "fetched");
   source.relocate(path);
   await until("that nothing is there", () => source.conditions.length === 1);
   assert.equal(nameOf(source), "fetched");
   writeFileSync(path, registryOf("written"));
   await until("the second place", () => nameOf(source) === "written");
-  const before = told();
+  const before = changes();
   source.relocate(undefined);
   assert.equal(source.registry, builtInRegistry);
-  assert.equal(told(), before + 1);
+  assert.equal(changes(), before + 1);
   await clock.advance(periodMs * 2);
   assert.equal(source.registry, builtInRegistry);
 });

@@ -18,7 +18,7 @@ function node(labels: Record<string, string>, ...managedFields: ManagedFields[])
 
 const nothing = { seize: {}, apply: false };
 
-test("labels as desired need no write, whoever owns them", () => {
+test("labels as desired need no write, with any owner", () => {
   const live = { "akash.network": "true", "kubernetes.io/hostname": "a" };
   assert.deepEqual(
     planLabels({ "akash.network": "true" }, node(live, owner("go", "Update", "akash.network")), us),

@@ -53,7 +53,7 @@ const gpu = "akash.network/capabilities.gpu";
 const cordoned = { type: "Cordoned", message: "cordoned" } as const;
 
 test("a GPU that is not sold as one has no labels but that it is there", () => {
-  const parts = [h100, h100].map((card) => ({ ...card, notSold: "it is shared" }));
+  const parts = [h100, h100].map((gpu) => ({ ...gpu, notSold: "it is shared" }));
   const found = labels({ namedGpus: parts, pluginVendors: ["nvidia"] }, { live: { [`${gpu}.vendor.nvidia`]: "true" } });
   assert.deepEqual(found, { "akash.network": "true", "nvidia.com/gpu.present": "true" });
 });
@@ -111,17 +111,17 @@ test("a GPU that no registry names has a vendor and no model, once its device pl
   });
 });
 
-const sick: NamedGpu = { ...h100, health: { healthy: false, reason: "off the bus" } };
+const unhealthy: NamedGpu = { ...h100, health: { healthy: false, reason: "off the bus" } };
 
 test("an unhealthy GPU is not counted", () => {
-  const found = labels({ namedGpus: [h100, sick, { ...h100, health: { healthy: true } }] });
+  const found = labels({ namedGpus: [h100, unhealthy, { ...h100, health: { healthy: true } }] });
   assert.equal(found[`${gpu}.vendor.nvidia.model.h100`], "2");
   assert.equal(found[`${gpu}.vendor.nvidia.model.h100.ram.80Gi`], "2");
 });
 
 test("where all GPUs are unhealthy nothing can select them, and their device plugin stays", () => {
   const live = { [`${gpu}.vendor.nvidia`]: "true", [`${gpu}.model.h100`]: "true", "nvidia.com/gpu.present": "true" };
-  assert.deepEqual(labels({ namedGpus: [sick], pluginVendors: ["nvidia"] }, { live }), {
+  assert.deepEqual(labels({ namedGpus: [unhealthy], pluginVendors: ["nvidia"] }, { live }), {
     "akash.network": "true",
     "nvidia.com/gpu.present": "true",
   });
@@ -164,8 +164,8 @@ test("discovery that sees no GPU where the device plugin has some proves nothing
   assert.deepEqual(labels({ pluginVendors: ["nvidia"] }, { live }), kept);
 });
 
-const { name: _name, memorySize: _size, interface: _kind, ...bareCard } = h100;
-const integrated: NamedGpu = { ...bareCard, vendorId: "1002", deviceId: "164e", vendor: "amd" };
+const { name: _name, memorySize: _size, interface: _kind, ...bareGpu } = h100;
+const integrated: NamedGpu = { ...bareGpu, vendorId: "1002", deviceId: "164e", vendor: "amd" };
 
 test("a processor's own graphics are no GPU for sale", () => {
   assert.deepEqual(labels({ namedGpus: [integrated] }), { "akash.network": "true" });

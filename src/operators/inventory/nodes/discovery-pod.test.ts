@@ -27,9 +27,9 @@ test("a discovery pod sees the node as root, and mounts nothing that can be writ
   assert.ok(container?.volumeMounts.every(({ readOnly }) => readOnly));
 });
 
-test("without privilege a discovery pod runs as nobody, without escalation, with the same mounts", () => {
-  const [nobody] = (discoveryPod(node, { ...options, privileged: false })["spec"] as Spec).containers;
-  assert.deepEqual((nobody as { securityContext?: unknown } | undefined)?.securityContext, {
+test("without privilege a discovery pod runs as user 65534, without escalation, with the same mounts", () => {
+  const [unprivileged] = (discoveryPod(node, { ...options, privileged: false })["spec"] as Spec).containers;
+  assert.deepEqual((unprivileged as { securityContext?: unknown } | undefined)?.securityContext, {
     runAsNonRoot: true,
     runAsUser: 65_534,
     runAsGroup: 65_534,
@@ -38,7 +38,7 @@ test("without privilege a discovery pod runs as nobody, without escalation, with
     capabilities: { drop: ["ALL"] },
     seccompProfile: { type: "RuntimeDefault" },
   });
-  assert.deepEqual(nobody?.volumeMounts, container?.volumeMounts);
+  assert.deepEqual(unprivileged?.volumeMounts, container?.volumeMounts);
 });
 
 test("a discovery pod tolerates all taints, requests nothing and preempts no pod", () => {

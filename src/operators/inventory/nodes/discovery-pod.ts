@@ -10,7 +10,7 @@ export interface DiscoveryPodOptions {
   /** For that image: Secrets in the same namespace. */
   readonly pullSecrets?: readonly string[];
   readonly port: number;
-  /** Else it runs as nobody, without capabilities. */
+  /** False: it runs as user 65534 without capabilities. */
   readonly privileged: boolean;
 }
 
@@ -80,7 +80,7 @@ function podSpec(
         image,
         args: ["operator", "inventory", "discover", `--api-port=${port}`, `--root=${hostRoot}`],
         ports: [{ name: "api", containerPort: port }],
-        securityContext: privileged ? asRoot : asNobody,
+        securityContext: privileged ? asRoot : unprivileged,
         volumeMounts: ["proc", "sys"].map(mount),
         // The kubelet rejects what a full node has no room for, and without a request the limit would be the request.
         resources: { requests: { cpu: "0", memory: "0" }, limits: { memory: "256Mi" } },
@@ -95,7 +95,7 @@ function podSpec(
 /** Parts of /sys need root. Read-only prevents mistakes, not intruders: /proc/1/root is the whole machine. */
 const asRoot = { privileged: true, runAsUser: 0, readOnlyRootFilesystem: true };
 
-const asNobody = {
+const unprivileged = {
   runAsNonRoot: true,
   runAsUser: 65_534,
   runAsGroup: 65_534,

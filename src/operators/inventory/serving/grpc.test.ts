@@ -81,7 +81,7 @@ test("the network's own client library reads the cluster and follows its changes
   })();
   const node = sampleNode();
   publisher.show(sampleInventory([node]));
-  await eventually("the first picture", () => seen.length === 1);
+  await eventually("the first snapshot", () => seen.length === 1);
   publisher.show(sampleInventory([withOnePodMore(node)]));
   await eventually("the change", () => seen.length === 2);
   assert.deepEqual(seen, ["32", "32250m"]);
@@ -97,12 +97,12 @@ test("a stream begins with the current snapshot, and is silent while nothing cha
   publisher.show(sampleInventory());
   await publisher.next(undefined, AbortSignal.timeout(60_000));
   const first = stream(streamCluster);
-  await eventually("the picture", () => first.messages.length === 1);
-  const told = publisher.published;
+  await eventually("the snapshot", () => first.messages.length === 1);
+  const published = publisher.published;
   publisher.show(sampleInventory());
-  await eventually("the same picture to be looked at", () => publisher.snapshot() !== told);
+  await eventually("the equal snapshot to be current", () => publisher.snapshot() !== published);
   publisher.show(sampleInventory([withOnePodMore(sampleNode())]));
-  await publisher.next(told, AbortSignal.timeout(60_000));
+  await publisher.next(published, AbortSignal.timeout(60_000));
   await eventually("the change", () => first.messages.length === 2);
   assert.equal(publisher.publishedCount, 2);
 });
@@ -125,12 +125,12 @@ test("a slow reader gets the newest snapshot next, without a backlog", async (t)
     await publisher.next(before, AbortSignal.timeout(60_000));
   }
   call.stream.resume();
-  const newest = await eventually("the newest picture", () => {
+  const newest = await eventually("the newest snapshot", () => {
     const last = call.messages.at(-1);
     const first = last && Cluster.decode(last).nodes[0];
     return allocatedCpu(first) === "33" && call.messages.length;
   });
-  assert.ok(newest <= 3, `${newest} pictures came, though the reader slept through ${changes} changes`);
+  assert.ok(newest <= 3, `${newest} snapshots came while the reader was paused for ${changes} changes`);
 });
 
 test("a node is queried by its name, without a name the first is returned", async (t) => {
@@ -152,15 +152,15 @@ test("a node is queried by its name, without a name the first is returned", asyn
   const { messages, ended } = stream(streamNode, { node: "c" });
   await eventually("the node", () => messages.length === 1);
   const [a, b, c] = nodes as [NodeInventory, NodeInventory, NodeInventory];
-  const tell = async (...list: NodeInventory[]) => {
-    const told = publisher.published;
+  const publish = async (...list: NodeInventory[]) => {
+    const published = publisher.published;
     publisher.show(sampleInventory(list));
-    await publisher.next(told, AbortSignal.timeout(60_000));
+    await publisher.next(published, AbortSignal.timeout(60_000));
   };
-  await tell(a, withOnePodMore(b), c);
-  await tell(a, b, withOnePodMore(c));
+  await publish(a, withOnePodMore(b), c);
+  await publish(a, b, withOnePodMore(c));
   await eventually("its own change", () => messages.length === 2);
-  await tell(a, b);
+  await publish(a, b);
   const { status, messages: all } = await ended;
   assert.equal(status, grpcCodes.NotFound);
   assert.deepEqual(

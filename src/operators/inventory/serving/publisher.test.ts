@@ -53,19 +53,19 @@ test("a cluster that is larger than clients of gRPC take is said once, until it 
   assert.equal(said.filter((each) => each.includes("gRPC")).length, 2);
 });
 
-/** Collects what a listener is told, as a stream does that keeps up. */
+/** Collects published snapshots, as a fast stream does. */
 function listen(publisher: ReturnType<typeof open>["publisher"], owner: Owner): Inventory[] {
-  const told: Inventory[] = [];
+  const received: Inventory[] = [];
   const abort = new AbortController();
   owner.after(() => abort.abort());
   const run = async () => {
     for (let last: Awaited<ReturnType<typeof publisher.next>> | undefined; ; ) {
       last = await publisher.next(last, abort.signal);
-      told.push(last.inventory);
+      received.push(last.inventory);
     }
   };
   run().catch((thrown) => assert.equal(thrown, abort.signal.reason));
-  return told;
+  return received;
 }
 
 test("requests before the first snapshot are answered with what it waits for", async (t) => {
@@ -81,28 +81,28 @@ test("requests before the first snapshot are answered with what it waits for", a
 
 test("the first change is published at once, and later ones merged into the newest", async (t) => {
   const { clock, publisher } = open(t);
-  const told = listen(publisher, t);
+  const received = listen(publisher, t);
   let node = sampleNode();
-  const pictures: Inventory[] = [];
+  const shown: Inventory[] = [];
   const change = () => {
     node = withOnePodMore(node);
-    pictures.push(sampleInventory([node]));
-    publisher.show(pictures.at(-1) as Inventory);
+    shown.push(sampleInventory([node]));
+    publisher.show(shown.at(-1) as Inventory);
   };
   change();
   await clock.advance(0);
-  assert.deepEqual(told, [pictures[0]]);
+  assert.deepEqual(received, [shown[0]]);
   for (let n = 0; n < 20; n += 1) change();
   await clock.advance(inventoryPublishMs - 1);
-  assert.equal(told.length, 1);
+  assert.equal(received.length, 1);
   await clock.advance(1);
-  assert.deepEqual(told, [pictures[0], pictures.at(-1)]);
+  assert.deepEqual(received, [shown[0], shown.at(-1)]);
   assert.equal(publisher.publishedCount, 2);
 });
 
 test("an equal snapshot is not published again, but is returned to requests", async (t) => {
   const { clock, publisher, topics } = open(t);
-  const told = listen(publisher, t);
+  const received = listen(publisher, t);
   publisher.show(sampleInventory());
   await clock.advance(1_000);
   assert.deepEqual(topics().sort(), ["inventory.cluster", "inventory.nodes", "inventory.storage"]);
@@ -110,7 +110,7 @@ test("an equal snapshot is not published again, but is returned to requests", as
   const later = sampleInventory([sampleNode("node-1", { usage })], { atMs: 1 });
   publisher.show(later);
   await clock.advance(1_000);
-  assert.equal(told.length, 1);
+  assert.equal(received.length, 1);
   assert.deepEqual(topics(), []);
   assert.equal(publisher.snapshot().inventory, later);
 });
@@ -146,12 +146,12 @@ test("a cluster too large for the bus is still published over gRPC and REST", as
   const errors: unknown[] = [];
   const log = { ...silentLog, error: (_: string, fields?: Fields) => void errors.push(fields?.["error"]) };
   const { clock, publisher, topics } = open(t, 1_000, log);
-  const told = listen(publisher, t);
+  const received = listen(publisher, t);
   for (const node of [sampleNode(), withOnePodMore(sampleNode())]) {
     publisher.show(sampleInventory([node]));
     await clock.advance(1_000);
   }
-  assert.equal(told.length, 2);
+  assert.equal(received.length, 2);
   assert.deepEqual(topics(), ["inventory.storage"]);
   assert.ok(errors.length === 3 && errors.every((error) => ProviderError.is(error, "AKP_BUS_MESSAGE_TOO_LARGE")));
 });
@@ -189,7 +189,7 @@ test("after any history streams, the bus and requests agree with a snapshot made
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
       await using owner = createOwner();
       const { clock, bus, publisher } = open(owner);
-      const told = listen(publisher, owner);
+      const received = listen(publisher, owner);
       const nodes = new Map<string, NodeInventory>();
       const inventory = () => sampleInventory([...nodes.keys()].sort().flatMap((key) => nodes.get(key) ?? []));
       publisher.show(inventory());
@@ -215,7 +215,7 @@ test("after any history streams, the bus and requests agree with a snapshot made
       fresh.close();
       assert.deepEqual(publisher.published?.clusterMessage(), wanted.clusterMessage());
       assert.deepEqual(publisher.snapshot().fullJson(), wanted.fullJson());
-      assert.ok(told.length === publisher.publishedCount);
+      assert.ok(received.length === publisher.publishedCount);
       const kept = new Map<Topic, JsonObject>();
       bus.subscribe("inventory.*", ({ topic, data }) => void kept.set(topic, data));
       await clock.settle();

@@ -20,7 +20,7 @@ import { createPublisher } from "./publisher.ts";
 
 const versions = ["v1", "v1alpha"];
 const info = (version: string) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`;
-const asks = { file: 3, symbol: 4, extensionsOf: 6, services: 7 };
+const requestFields = { file: 3, symbol: 4, extensionsOf: 6, services: 7 };
 const says = { originalRequest: 2, files: 4, services: 6, error: 7 };
 
 async function start(owner: Owner, clock = realClock) {
@@ -31,8 +31,8 @@ async function start(owner: Owner, clock = realClock) {
   return { publisher, ...openGrpcClient(owner, `http://127.0.0.1:${grpc.port}`) };
 }
 
-function request(what: keyof typeof asks, name: string): Uint8Array {
-  return new BinaryWriter().tag(asks[what], WireType.LengthDelimited).string(name).finish();
+function request(what: keyof typeof requestFields, name: string): Uint8Array {
+  return new BinaryWriter().tag(requestFields[what], WireType.LengthDelimited).string(name).finish();
 }
 
 /** The fields of a message by their numbers. */
@@ -94,7 +94,7 @@ for (const version of versions) {
     client.publisher.show(inventory);
     const { message } = await client.call("/akash.inventory.v1.ClusterRPC/QueryCluster");
     assert.ok(method);
-    // Read by what the server told of itself, it says what the network's own library reads.
+    // Decoded by the server's own descriptors, it equals the decoding of the network's library.
     const read = toJson(method.output, fromBinary(method.output, message), { useProtoFieldName: true });
     assert.deepEqual(read, Cluster.toJSON(Cluster.decode(message)));
   });

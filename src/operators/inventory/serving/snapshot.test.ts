@@ -96,8 +96,8 @@ test("the seeds' keys have the seeds' values for the machine of their examples",
   });
   assert.deepEqual(gpu.quantity, { allocatable: 8, allocated: 2 });
   assert.equal(gpu.info.length, 8);
-  const card = { vendor: "nvidia", name: "rtx4090", modelid: "2684", interface: "pcie", memory_size: "24Gi" };
-  assert.partialDeepStrictEqual(gpu.info[0], card);
+  const expected = { vendor: "nvidia", name: "rtx4090", modelid: "2684", interface: "pcie", memory_size: "24Gi" };
+  assert.partialDeepStrictEqual(gpu.info[0], expected);
   assert.deepEqual(memory.quantity, { allocatable: "256Gi", allocated: "128Gi" });
   assert.partialDeepStrictEqual(fullStorageJson(sampleStorage()), {
     class: "beta2",
@@ -121,7 +121,7 @@ test("a GPU is published with its CUDA version and compute capability", () => {
   assert.partialDeepStrictEqual(info, [{ name: "rtx4090", memory_size: "24Gi", ...features }]);
 });
 
-const unknownCard: NamedGpu = {
+const unknownGpu: NamedGpu = {
   address: "0000:09:00.0",
   vendorId: "10de",
   deviceId: "ffff",
@@ -130,7 +130,7 @@ const unknownCard: NamedGpu = {
 };
 
 test("a GPU without a name is shown to people and not to the network", () => {
-  const node = sampleNode("n1", { namedGpus: [unknownCard, rtx4090("0000:01:00.0")] });
+  const node = sampleNode("n1", { namedGpus: [unknownGpu, rtx4090("0000:01:00.0")] });
   assert.deepEqual(
     networkNode(node).resources.gpu.info.map(({ name }) => name),
     ["rtx4090"],
@@ -141,9 +141,9 @@ test("a GPU without a name is shown to people and not to the network", () => {
 });
 
 test("an unhealthy GPU is shown to people and not to the network", () => {
-  const sick = { ...rtx4090("0000:02:00.0"), health: { healthy: false, reason: "off the bus" } };
+  const unhealthy = { ...rtx4090("0000:02:00.0"), health: { healthy: false, reason: "off the bus" } };
   const sound = { ...rtx4090("0000:03:00.0"), health: { healthy: true } };
-  const node = sampleNode("n1", { namedGpus: [rtx4090("0000:01:00.0"), sick, sound] });
+  const node = sampleNode("n1", { namedGpus: [rtx4090("0000:01:00.0"), unhealthy, sound] });
   assert.equal(networkNode(node).resources.gpu.info.length, 2);
   const { info } = fullNodeJson(node).gpu;
   assert.deepEqual(
@@ -154,7 +154,7 @@ test("an unhealthy GPU is shown to people and not to the network", () => {
       ["0000:03:00.0", { healthy: true }],
     ],
   );
-  assert.deepEqual(networkNode(sampleNode("n1", { namedGpus: [sick] })).resources.gpu.info, []);
+  assert.deepEqual(networkNode(sampleNode("n1", { namedGpus: [unhealthy] })).resources.gpu.info, []);
 });
 
 test("a GPU that is not sold as one is shown to people with the reason, and not to the network", () => {
@@ -168,8 +168,8 @@ test("a GPU that is not sold as one is shown to people with the reason, and not 
 test("the largest node there can be is a small part of what clients of gRPC take, beside a thousand others", () => {
   const word = "w".repeat(63);
   const named = { vendor: word, name: word, interface: word, memorySize: word };
-  const namedGpus = largestHardware.gpus.map(({ health: _, ...card }) => ({
-    ...card,
+  const namedGpus = largestHardware.gpus.map(({ health: _, ...gpu }) => ({
+    ...gpu,
     ...named,
     vendorId: "10de",
     deviceId: "2684",
@@ -181,20 +181,20 @@ test("the largest node there can be is a small part of what clients of gRPC take
     cpuMilli: amounts(most, most),
     memoryBytes: amounts(most, most),
   };
-  const picture = createSnapshots()(sampleInventory([...manyNodes(1_000), sampleNode("z".repeat(253), largest)]));
-  const alone = picture.nodeMessage("z".repeat(253))?.length ?? Number.POSITIVE_INFINITY;
+  const snapshot = createSnapshots()(sampleInventory([...manyNodes(1_000), sampleNode("z".repeat(253), largest)]));
+  const alone = snapshot.nodeMessage("z".repeat(253))?.length ?? Number.POSITIVE_INFINITY;
   assert.equal(
-    Node.decode(picture.nodeMessage("z".repeat(253)) ?? new Uint8Array()).resources?.gpu?.info.length,
+    Node.decode(snapshot.nodeMessage("z".repeat(253)) ?? new Uint8Array()).resources?.gpu?.info.length,
     discoveryParts,
   );
   assert.ok(alone < grpcClientBytes / 8, `${alone} bytes`);
-  assert.ok(picture.clusterMessage().length < grpcClientBytes / 2, `${picture.clusterMessage().length} bytes`);
+  assert.ok(snapshot.clusterMessage().length < grpcClientBytes / 2, `${snapshot.clusterMessage().length} bytes`);
 });
 
 test("the GPUs of a node are listed by vendor, name and memory, whatever their slots", () => {
-  const card = (vendor: string, name: string, memorySize: string) => ({ ...rtx4090("a"), vendor, name, memorySize });
-  const cards = [card("nvidia", "a100", "80Gi"), card("amd", "mi60", "32Gi"), card("nvidia", "a100", "40Gi")];
-  const listed = networkNode(sampleNode("n1", { namedGpus: cards })).resources.gpu.info;
+  const gpu = (vendor: string, name: string, memorySize: string) => ({ ...rtx4090("a"), vendor, name, memorySize });
+  const gpus = [gpu("nvidia", "a100", "80Gi"), gpu("amd", "mi60", "32Gi"), gpu("nvidia", "a100", "40Gi")];
+  const listed = networkNode(sampleNode("n1", { namedGpus: gpus })).resources.gpu.info;
   assert.deepEqual(
     listed.map(({ vendor, memorySize }) => `${vendor} ${memorySize}`),
     ["amd 32Gi", "nvidia 40Gi", "nvidia 80Gi"],
@@ -207,20 +207,20 @@ test("a node that is not offered is in a list of its own, with its reasons, and 
     notOffered: [{ type: "Cordoned", message: "cordoned" }],
     storageClasses: [],
   });
-  const picture = createSnapshots()(sampleInventory([sampleNode("n1"), away]));
-  const full = JSON.parse(`${picture.fullJson()}}`);
+  const snapshot = createSnapshots()(sampleInventory([sampleNode("n1"), away]));
+  const full = JSON.parse(`${snapshot.fullJson()}}`);
   assert.deepEqual([full.nodes.length, full.nodes[0].name], [1, "n1"]);
   assert.deepEqual([full.not_offered[0].name, full.not_offered[0].reasons], ["n2", ["cordoned"]]);
-  assert.deepEqual(picture.offered, ["n1"]);
-  assert.equal(picture.nodeMessage("n2"), undefined);
-  assert.equal(Cluster.decode(picture.clusterMessage()).nodes.length, 1);
+  assert.deepEqual(snapshot.offered, ["n1"]);
+  assert.equal(snapshot.nodeMessage("n2"), undefined);
+  assert.equal(Cluster.decode(snapshot.clusterMessage()).nodes.length, 1);
 });
 
 test("the network's own codec reads from our bytes exactly what the JSON says", () => {
-  const picture = createSnapshots()(sampleInventory());
-  const cluster = Cluster.decode(picture.clusterMessage());
+  const snapshot = createSnapshots()(sampleInventory());
+  const cluster = Cluster.decode(snapshot.clusterMessage());
   const [node] = cluster.nodes;
-  assert.deepEqual(Node.decode(picture.nodeMessage("node-1") ?? new Uint8Array()), node);
+  assert.deepEqual(Node.decode(snapshot.nodeMessage("node-1") ?? new Uint8Array()), node);
   assert.deepEqual(node?.resources?.cpu?.quantity, {
     allocatable: { string: "64" },
     allocated: { string: "32" },
@@ -248,8 +248,8 @@ test("whatever the amounts, each form says them exactly", () => {
   fc.assert(
     fc.property(some, some, some, (cpuMilli, memoryBytes, gpus) => {
       const node = sampleNode("n1", { cpuMilli, memoryBytes, gpus });
-      const picture = createSnapshots()(sampleInventory([node]));
-      const { cpu, memory, gpu } = Cluster.decode(picture.clusterMessage()).nodes[0]?.resources ?? {};
+      const snapshot = createSnapshots()(sampleInventory([node]));
+      const { cpu, memory, gpu } = Cluster.decode(snapshot.clusterMessage()).nodes[0]?.resources ?? {};
       const { resources } = networkNodeJson(networkNode(node));
       const read = { cpu: [cpu, cpuMilli, parseCpuMilli], memory: [memory, memoryBytes, parseBytes] } as const;
       for (const [name, [wire, meant, parse]] of Object.entries({ ...read, gpu: [gpu, gpus, parseCount] as const })) {

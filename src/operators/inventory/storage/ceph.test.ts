@@ -253,8 +253,8 @@ test("a class of files has the replicas and disks of its filesystem's pool, by t
 });
 
 test("a cluster is found by its namespace first and then by its name", () => {
-  const stranger = cephCluster("rook-ceph", "elsewhere");
-  assert.deepEqual(look({ df: pool(0n, 1n), clusters: [stranger, cephCluster("mine")] })[0]?.conditions, []);
+  const foreign = cephCluster("rook-ceph", "elsewhere");
+  assert.deepEqual(look({ df: pool(0n, 1n), clusters: [foreign, cephCluster("mine")] })[0]?.conditions, []);
   const named = look({
     df: pool(0n, 1n),
     classes: [rbdClass("beta3", { clusterID: "mine" })],

@@ -273,7 +273,7 @@ function schedulingRules(settings: readonly LonghornSetting[], engine: "v1" | "v
     sameZone: flag("replica-zone-soft-anti-affinity", true),
     sameNode: flag("replica-soft-anti-affinity", false),
     sameDisk: flag("replica-disk-soft-anti-affinity", true),
-    /** Whether a volume that asks for no tags may go where there are some. */
+    /** Whether a volume without tags may be on tagged disks and nodes. */
     anyNodeTags: flag("allow-empty-node-selector-volume", true),
     anyDiskTags: flag("allow-empty-disk-selector-volume", true),
     /** Settings that cannot be read; their defaults hold. */

@@ -16,13 +16,13 @@ function sell(clusterStorage: readonly string[]) {
     { clusterStorage },
     sumVolumes([readVolume(volume("v", "gone", "1Gi"))], byName),
   );
-  return { sold: sold.map(({ name }) => name), told: conditions.map(({ message }) => message) };
+  return { sold: sold.map(({ name }) => name), messages: conditions.map(({ message }) => message) };
 }
 
 test("a class is sold when it is configured, labelled and of a supported driver", () => {
-  const { sold, told } = sell(["beta1", "beta3", "foreign", "gone", "ram", "unlabelled"]);
+  const { sold, messages } = sell(["beta1", "beta3", "foreign", "gone", "ram", "unlabelled"]);
   assert.deepEqual(sold, ["beta1", "beta3"]);
-  assert.deepEqual(told, [
+  assert.deepEqual(messages, [
     "the class foreign is provisioned by ebs.csi.aws.com, which is not supported",
     "the class gone is configured, but does not exist; 1 of its volumes still hold space",
     "the class unlabelled is configured, but lacks the label akash.network=true",
@@ -44,8 +44,8 @@ test("of several default classes the newest is the one that claims get, and of t
 });
 
 test("an empty list sells nothing, and the labelled classes are named", () => {
-  const { sold, told } = sell([]);
+  const { sold, messages } = sell([]);
   assert.deepEqual(sold, []);
-  assert.equal(told.length, 3);
-  assert.match(told[0] ?? "", /beta3 carries the label akash\.network, but cluster_storage/);
+  assert.equal(messages.length, 3);
+  assert.match(messages[0] ?? "", /beta3 carries the label akash\.network, but cluster_storage/);
 });

@@ -1,8 +1,8 @@
-/** Whoever asks hears the same of a no: `why` of the order, `screen` of its group, and the function that decides. */
+/** `why` of an order, `screen` of its group and the decision function report the same failed checks. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decide, screen } from "../../src/bidengine/decision/decide.ts";
-import { explain, refusals } from "../../src/bidengine/decision/decision.ts";
+import { explain, failedChecks } from "../../src/bidengine/decision/decision.ts";
 import { readDecision, recordDecision } from "../../src/bidengine/decision/record.ts";
 import { readOrderReports } from "../../src/bidengine/order-report.ts";
 import { openJournal } from "../../src/journal/open.ts";
@@ -30,13 +30,13 @@ test("every failing check → the journal records what screening returned", asyn
     const decision = await decide(inputs, pricing, signal);
     await journal.durable("test", (tables) => recordDecision(tables, order, decision));
     const [answer] = readOrderReports(journal.read, formatOrderId(id));
-    const told = explain(readDecision(answer?.decisions[0]));
-    assert.deepEqual(told, explain(decision), name);
+    const recorded = explain(readDecision(answer?.decisions[0]));
+    assert.deepEqual(recorded, explain(decision), name);
     assert.match(answer?.reason ?? "", new RegExp(`^${name}: `));
-    // How many have bid is not known of an order that does not exist yet.
+    // The number of bids is unknown before the order exists.
     if (name === "bidsLeft") continue;
     const screened = await screen(inputs.request, inputs.context, pricing, signal);
-    assert.deepEqual(told, explain(screened), name);
+    assert.deepEqual(recorded, explain(screened), name);
   }
 });
 
@@ -94,14 +94,14 @@ test("orders on a chain → `why` and `screen` agree, and the bid has the screen
       dseq += 1n;
       const order = formatOrderId(await stage.post(dseq, group));
       await stage.until(`a decision on ${name}`, () => engine.why(order)[0]?.decisions.length === 1);
-      const told = readDecision(engine.why(order)[0]?.decisions[0]);
+      const recorded = readDecision(engine.why(order)[0]?.decisions[0]);
       [owner = ""] = order.split("/");
       const screened = await engine.screen({ owner, group, reclamationWindowNs: undefined }, signal);
       assert.deepEqual(
-        refusals(told).map((check) => check.name),
+        failedChecks(recorded).map((check) => check.name),
         [name],
       );
-      assert.deepEqual(refusals(screened), refusals(told));
+      assert.deepEqual(failedChecks(screened), failedChecks(recorded));
     }
     const screened = await engine.screen({ owner, group: smallGroup, reclamationWindowNs: undefined }, signal);
     const order = formatOrderId(await stage.post(99n));
