@@ -53,7 +53,7 @@ test(`a discovery pod takes at most ${mostMb} MB, however often it is queried`, 
   const first = await startDiscovery(t);
   assert.equal(await first.stop(), 0);
   const discovery = await startDiscovery(t);
-  for (let asked = 0; asked < questions; asked++) {
+  for (let sent = 0; sent < questions; sent++) {
     await discovery.ask("/hardware");
     await discovery.ask("/health");
   }

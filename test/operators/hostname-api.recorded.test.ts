@@ -1,4 +1,4 @@
-/** What the network's own hostname operator answered, asked of ours in the same situations. */
+/** Recorded answers of the Go hostname operator, compared with ours in the same situations. */
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { test } from "node:test";
@@ -50,7 +50,7 @@ const intended: readonly { readonly why: string; readonly of: RegExp; readonly a
     of: /^managed/,
     at: /^headers\.(transfer-encoding|content-length)$/,
   },
-  { why: "what is missing is told at once", of: /^ignore list, first error/, at: /./ },
+  { why: "the first missing object is reported at once", of: /^ignore list, first error/, at: /./ },
   { why: "what is gone fails no more", of: /^ignore list after the ProviderHost was deleted$/, at: /./ },
   { why: "all is known as soon as the cluster has been read", of: /^managed hostnames after a restart$/, at: /./ },
   {
@@ -72,21 +72,21 @@ function leaseIn({ LeaseID: { owner, dseq, gseq, oseq, provider } }: ManagedHost
   return lease;
 }
 
-/** Brings the world to what an answer tells of it. */
+/** Sets up the hosts of a recorded answer. */
 function playWorld(stage: HostnameStage, { path }: Vector["request"], { body, status }: Vector["answer"]): void {
   if (path !== "/managed-hostnames" || status !== 200) return;
   const hosts = Object.entries(JSON.parse(body) as Record<string, ManagedHost>);
-  for (const [host, told] of hosts) {
-    const lease = leaseIn(told);
+  for (const [host, recorded] of hosts) {
+    const lease = leaseIn(recorded);
     const services = new Set(
       hosts
-        .filter(([, other]) => other.LeaseID["dseq"] === told.LeaseID["dseq"])
+        .filter(([, other]) => other.LeaseID["dseq"] === recorded.LeaseID["dseq"])
         .map(([, { ServiceName }]) => ServiceName),
     );
     const [one] = groupOf({ hosts: [] }).services;
     assert.ok(one);
     stage.lease(lease, { name: "g", services: Array.from(services, (name) => ({ ...one, name })) });
-    stage.declare(host, lease, told.ServiceName, told.ExternalPort);
+    stage.declare(host, lease, recorded.ServiceName, recorded.ExternalPort);
   }
 }
 
@@ -115,7 +115,7 @@ async function serve(stage: HostnameStage, ingressMode: "ingress" | "gateway-api
   const port = await started.promise;
   return {
     port,
-    ask: (asked: Vector["request"]) => ask(port, asked),
+    ask: (sent: Vector["request"]) => ask(port, sent),
     async stop() {
       stopping.abort();
       await Promise.all([running, kube.close()]);
@@ -125,12 +125,12 @@ async function serve(stage: HostnameStage, ingressMode: "ingress" | "gateway-api
 
 function ask(port: number, { method, path }: Vector["request"]): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const asking = request({ host: "127.0.0.1", port, path, method, agent: false }, async (answer) => {
+    const outgoing = request({ host: "127.0.0.1", port, path, method, agent: false }, async (answer) => {
       const body = Buffer.concat(await answer.toArray()).toString();
       const headers = Object.entries(answer.headers).map(([name, value]) => [name, String(value)] as const);
       resolve({ status: answer.statusCode ?? 0, headers: Object.fromEntries(headers), body });
     });
-    asking.on("error", reject).end();
+    outgoing.on("error", reject).end();
   });
 }
 
@@ -181,16 +181,16 @@ for (const [file, mode] of [
     assert.ok(missing);
     let server = await serve(stage, mode);
     const unintended: string[] = [];
-    for (const { name, request: asked, answer } of vectors) {
+    for (const { name, request: sent, answer } of vectors) {
       if (name.includes("after a restart")) {
         await server.stop();
         server = await serve(stage, mode);
       }
       if (name.startsWith("ignore list, first error")) stage.declare(orphan, missing);
       if (name.startsWith("ignore list after the Prov")) stage.withdraw(orphan);
-      playWorld(stage, asked, answer);
+      playWorld(stage, sent, answer);
       await stage.settled(18_000);
-      const ours = plain(await server.ask(asked));
+      const ours = plain(await server.ask(sent));
       const headers = Object.fromEntries(
         (headerSets[answer.headers] ?? []).map(([key, value]) => [key.toLowerCase(), value]),
       );

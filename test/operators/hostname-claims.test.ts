@@ -1,4 +1,4 @@
-/** Whose a host name is, and whose the routes that there are for it: other providers, squatters, and what somebody edited. */
+/** Ownership of host names and their routes: other providers, squatters, and manual edits. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kinds } from "../../src/kube/kinds.ts";
@@ -141,13 +141,13 @@ test("a rejected wildcard blocks no other name, in any order of reconciles", asy
     stage.declare(name, lease);
     await stage.settled(2_000);
   }
-  const told = ["served healthy", "refused unknown: HostnameInUse", "served healthy"];
+  const expected = ["served healthy", "refused unknown: HostnameInUse", "served healthy"];
   for (let life = 0; life < 2; life++) {
     const { operator, stop } = stage.start();
     await stage.settled(10_000);
     assert.deepEqual(
       names.map(([name]) => stateText(operator.states.get(name))),
-      told,
+      expected,
     );
     await stop();
   }

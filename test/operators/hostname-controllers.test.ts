@@ -1,4 +1,4 @@
-/** What is told and done where the cluster, its controllers or somebody else in it do not play along. */
+/** Conditions and retries when the API server, an ingress controller or another writer fails or interferes. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -27,10 +27,10 @@ test("the old route is restored where the controller rejects the new one after i
   for (const each of [ann, annToo]) stage.lease(each, hosts(host));
   stage.declare(host, ann);
   let [isBroken, isShut, removed] = [false, false, 0];
-  const refuse = (reason: string) => {
+  const reject = (reason: string) => {
     throw new ProviderError("AKP_KUBE_REFUSED", { verb: "patch", resource: host, status: 400, reason });
   };
-  // Ingress-NGINX's webhook asks for the host first, and tests the whole configuration last.
+  // Ingress-NGINX's webhook checks the host first, and the whole configuration last.
   const through = (kube: Kube): Kube => ({
     ...kube,
     async apply(kind, object, options) {
@@ -39,9 +39,9 @@ test("the old route is restored where the controller rejects the new one after i
         .routes()
         .find(({ metadata }) => metadata.name === name && metadata.namespace !== namespace)?.metadata;
       if (kind === kinds.ingress && other)
-        refuse(`host "${name}" and path "/" is already defined in ingress ${other.namespace}/${name}`);
+        reject(`host "${name}" and path "/" is already defined in ingress ${other.namespace}/${name}`);
       if (kind === kinds.ingress && isBroken && (isShut || namespace === leaseNamespace(annToo)))
-        refuse("nginx: [emerg] could not build server_names_hash");
+        reject("nginx: [emerg] could not build server_names_hash");
       return kube.apply(kind, object, options);
     },
     async delete(kind, at, options) {

@@ -34,7 +34,7 @@ for (const [what, next] of [
     const first = stage.start();
     const second = stage.start({ leads: false });
     await stage.settled(3_000);
-    // Of all that happens, only the declaration is told late.
+    // Only the watch event of the declaration is late.
     faults.lagWatches(20_000);
     if (next === ben) stage.withdraw(host);
     stage.declare(host, next);
@@ -208,7 +208,7 @@ for (const [what, next, ingressMode] of [
   ["another lease of its owner", annToo, "ingress"],
   ["another mode", ann, "gateway-api"],
 ] as const) {
-  test(`with proofs, a name that is served goes to ${what} without being asked for again`, async (t) => {
+  test(`with proofs, a name that is served goes to ${what} without a new proof`, async (t) => {
     const stage = openHostnameStage(t);
     stage.define(...controllerKinds.gateway);
     for (const each of [ann, annToo]) stage.lease(each, hosts(host));

@@ -40,9 +40,9 @@ async function startPlayed(t: TestContext, waitingFor = "") {
   const service = "/akash.operator.hostname.v1.HostnameRPC";
   const counts = { served: 0, waiting: 0, refused: 0, unhealthy: 0 };
   const status = { waitingFor, leading: true, backend: "Traefik", ...counts };
-  let asked = 0;
+  let statusRequests = 0;
   const getStatus = () => {
-    asked += 1;
+    statusRequests += 1;
     return { message: operatorHostnameV1Status.encode(status) };
   };
   const listener = await startOperatorGrpc({
@@ -85,9 +85,9 @@ async function startPlayed(t: TestContext, waitingFor = "") {
       sent.push({ whole: false, hostnames: [], gone: [], settled: true, ...state });
       wake();
     },
-    /** How often it was asked for its status. */
-    get asked() {
-      return asked;
+    /** Number of status requests. */
+    get statusRequests() {
+      return statusRequests;
     },
     waitsFor(what: string): void {
       status.waitingFor = what;
@@ -130,7 +130,11 @@ test("states follow the operator; names that stay unhealthy are reported, and no
   const clock = createVirtualClock();
   const operator = await startPlayed(t);
   const feed = follow(t, clock, () => operator);
-  assert.deepEqual([feed.of("a.example.com"), feed.error], [undefined, undefined], "what never was is not missed");
+  assert.deepEqual(
+    [feed.of("a.example.com"), feed.error],
+    [undefined, undefined],
+    "no error before the first connection",
+  );
   const [a, b] = [named("a.example.com", "served", "healthy"), named("b.example.com", "served", "unhealthy", "0 of 1")];
   operator.say({ whole: true, settled: false, hostnames: [a] });
   operator.say({ hostnames: [b, named("c.example.com", "waiting", "unknown", "no such service")] });
@@ -152,7 +156,7 @@ test("states follow the operator; names that stay unhealthy are reported, and no
     ["b.example.com"],
   );
   await operator.close();
-  await eventually("it is missed", () => feed.error);
+  await eventually("the lost connection", () => feed.error);
   assert.deepEqual([feed.of("b.example.com"), feed.unhealthy(), [...feed.all()]], [undefined, [], []]);
 });
 
@@ -172,14 +176,14 @@ test("an operator that loses the cluster clears no condition, and its reason is 
   operator.say({ hostnames: [unseen("well.example.com"), unseen("served.example.com")] });
   await eventually("it is doubted", () => feed.of("served.example.com")?.health === "unknown");
   assert.deepEqual(hostsOf(feed.unhealthy()), ["served.example.com", "waiting.example.com"]);
-  await until("it is told", clock, () => feed.error !== undefined);
+  await until("the error", clock, () => feed.error !== undefined);
   assert.equal(feed.error, "the hostname operator does not see the cluster: ingresses are not followed");
 
   operator.waitsFor("");
   operator.say({ hostnames: [named("served.example.com", "served", "healthy")] });
   operator.say({ hostnames: [named("waiting.example.com", "served", "unknown")] });
   await eventually("it is served", () => feed.of("waiting.example.com")?.health === "unknown");
-  assert.deepEqual(feed.unhealthy(), [], "what is seen to be well, or was not served and is, is unwell no more");
+  assert.deepEqual(feed.unhealthy(), [], "a healthy or served name is no longer unhealthy");
   await until("it sees again", clock, () => feed.error === undefined);
 });
 
@@ -231,11 +235,11 @@ test("a short loss of the cluster is not reported", async (t) => {
   operator.say({ whole: true });
   await eventually("it is followed", () => feed.isConnected);
   operator.waitsFor("a connection that is made again");
-  await until("it was asked", clock, () => operator.asked === 2);
+  await until("a status request", clock, () => operator.statusRequests === 2);
   operator.waitsFor("");
-  await until("it was asked again", clock, () => {
+  await until("another status request", clock, () => {
     assert.equal(feed.error, undefined);
-    return operator.asked === 3;
+    return operator.statusRequests === 3;
   });
 });
 
@@ -248,10 +252,10 @@ test("a restarted operator that has not read the cluster clears no condition", a
   operator.say({ whole: true, hostnames: [bad, named(gone, "served", "unhealthy")] });
   await eventually("they are known", () => feed.of(host));
   await pass(clock, healthStartingMs);
-  // The second time it dies before it has told anything.
+  // The second time it dies before its first message.
   for (const _ of [1, 2]) {
     await operator.close();
-    await eventually("it is missed", () => !feed.isConnected && feed.error);
+    await eventually("the lost connection", () => !feed.isConnected && feed.error);
     operator = await startPlayed(t, "the cluster has not been read yet");
     operator.say({ whole: true });
     await until("it is followed again", clock, () => {
@@ -263,10 +267,10 @@ test("a restarted operator that has not read the cluster clears no condition", a
   }
   operator.waitsFor("");
   operator.say({ hostnames: [bad] });
-  await eventually("it is told again", () => feed.of(host));
-  assert.ok(hostsOf(feed.unhealthy()).includes(host), "it is not well since then, and not since now");
-  assert.ok(hostsOf(feed.unhealthy()).includes(gone), "it may have yet to look at this one");
-  await until("what it does not tell is forgotten", clock, () => hostsOf(feed.unhealthy()).join() === host);
+  await eventually("the name is reported again", () => feed.of(host));
+  assert.ok(hostsOf(feed.unhealthy()).includes(host), "unhealthy since the first report");
+  assert.ok(hostsOf(feed.unhealthy()).includes(gone), "the operator may not have checked it yet");
+  await until("a name that is not reported is removed", clock, () => hostsOf(feed.unhealthy()).join() === host);
   assert.equal(feed.error, undefined);
 });
 
@@ -283,7 +287,7 @@ test("an operator that has not read the cluster yet has time to start", async (t
 
 test("an operator without a stream is reported after a while, an absent one never", async (t) => {
   const clock = createVirtualClock();
-  const troubleWith = async (at: () => { readonly port: number }) => {
+  const errorWith = async (at: () => { readonly port: number }) => {
     const feed = follow(t, clock, at);
     await clock.advance(0);
     assert.equal(feed.error, undefined);
@@ -291,11 +295,11 @@ test("an operator without a stream is reported after a while, an absent one neve
     return feed.error;
   };
   const closed = { port: 1 };
-  assert.match((await troubleWith(() => closed)) ?? "", /is not followed/);
+  assert.match((await errorWith(() => closed)) ?? "", /is not followed/);
   const absent = () => {
     throw new Error("there is no Service");
   };
-  assert.equal(await troubleWith(absent), undefined);
+  assert.equal(await errorWith(absent), undefined);
 });
 
 test("the operator is found by the setting, or in the cluster at its Service with a port for gRPC", async () => {

@@ -1,4 +1,4 @@
-/** What the hostname operator tells over gRPC, on a real port. */
+/** The gRPC API of the hostname operator on a real port. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hostnameMethods } from "../../src/operators/hostname/serving.ts";
@@ -25,7 +25,7 @@ test("a stream begins with all host names and goes on with those that change or 
   stage.lease(ann, hosts());
   for (const host of ["a.example.com", "*.example.org"]) stage.declare(host, ann);
   await stage.settled();
-  const told = {
+  const source = {
     states: operator.states,
     waitingFor: () => operator.waitingFor,
     leading: () => true,
@@ -33,7 +33,7 @@ test("a stream begins with all host names and goes on with those that change or 
   };
   const grpc = await startOperatorGrpc({
     ...{ host: "127.0.0.1", port: 0, what: "the hostname operator over gRPC", clock: stage.clock, log: silentLog },
-    methods: hostnameMethods(told),
+    methods: hostnameMethods(source),
     file: operatorHostnameV1ServiceFile,
     serving: () => true,
     changed: (signal) => untilAborted(signal),
@@ -78,8 +78,8 @@ test("a stream begins with all host names and goes on with those that change or 
     refused: 0,
     unhealthy: 1,
   });
-  const asked = operatorHostnameV1StateRequest.encode({ hostnames: ["*.example.org", "unknown"] });
-  const state = operatorHostnameV1State.decode(await ask("GetState", asked));
+  const request = operatorHostnameV1StateRequest.encode({ hostnames: ["*.example.org", "unknown"] });
+  const state = operatorHostnameV1State.decode(await ask("GetState", request));
   assert.deepEqual([state.whole, state.hostnames.length], [false, 1]);
 });
 

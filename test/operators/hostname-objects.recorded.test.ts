@@ -34,8 +34,8 @@ function bring(stage: HostnameStage, { workload: { lease, group }, objects }: Re
   }
 }
 
-/** What was asked of the server: without its own marks, and with what the Gateway API fills in taken out. */
-function asked({ metadata: { name, namespace, labels, annotations }, ...object }: KubeObject): unknown {
+/** The applied object: without server fields and Gateway API defaults. */
+function applied({ metadata: { name, namespace, labels, annotations }, ...object }: KubeObject): unknown {
   const text = JSON.stringify(object["spec"])
     .replaceAll('"group":"","kind":"Service",', "")
     .replaceAll(',"weight":1', "");
@@ -53,7 +53,7 @@ function sorted(value: unknown): unknown {
 }
 
 function byName(objects: readonly KubeObject[]): unknown[] {
-  return objects.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)).map(asked);
+  return objects.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)).map(applied);
 }
 
 async function inOwnStage(t: TestContext, work: (stage: HostnameStage) => Promise<void>): Promise<void> {

@@ -196,7 +196,7 @@ test("a transfer makes the new route first, and removes the old one when the new
   assert.deepEqual(namespacesOf(stage.routes()), [leaseNamespace(annToo)]);
   assert.equal(stateText(operator.states.get(host)), "served healthy");
   assert.equal(least.routes, 1);
-  // Its owner has asked for it, workload or not.
+  // Its owner has declared it, with or without a workload.
   stage.endpoints(ann, 0);
   stage.declare(host, ann);
   await stage.settled(301_000);

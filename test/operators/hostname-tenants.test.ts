@@ -1,4 +1,4 @@
-/** What one tenant asks for is nobody else's problem: not the hostname operator's, not the provider's, not other tenants'. */
+/** Requests of one tenant do not affect the hostname operator, the provider or other tenants. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -84,8 +84,8 @@ test("a declaration with an invalid port does not break the stream of other name
   const { operator } = stage.start();
   await stage.settled();
   const { states } = operator;
-  const told = { states, waitingFor: () => undefined, leading: () => true, backend: "Traefik" };
-  const getState = hostnameMethods(told).find(([path]) => path.endsWith("/GetState"))?.[1];
+  const source = { states, waitingFor: () => undefined, leading: () => true, backend: "Traefik" };
+  const getState = hostnameMethods(source).find(([path]) => path.endsWith("/GetState"))?.[1];
   assert.ok(getState?.kind === "unary");
   const { message } = await getState.answer(new Uint8Array(), {} as never);
   const { hostnames } = operatorHostnameV1State.decode(message);
@@ -113,8 +113,8 @@ test("names with many conditions are split into messages within the client's lim
   const rest = { lease: ann, namespace: "ns", service: "web", externalPort: 80, endpoints: undefined, conditions };
   for (let at = 0; at < 2_000; at++)
     states.record({ host: `h${at}`, state: "served", health: "healthy", route: "accepted", ...rest }, 0);
-  const told = { states, waitingFor: () => undefined, leading: () => true, backend: "Traefik" };
-  const stream = hostnameMethods(told).find(([path]) => path.endsWith("/StreamState"))?.[1];
+  const source = { states, waitingFor: () => undefined, leading: () => true, backend: "Traefik" };
+  const stream = hostnameMethods(source).find(([path]) => path.endsWith("/StreamState"))?.[1];
   assert.ok(stream?.kind === "stream");
   const seen = new Set<string>();
   const over = new AbortController();
@@ -151,7 +151,7 @@ test("hanging names of one owner do not delay probes of another", async (t) => {
     await running;
   });
   await clock.advance(probeEveryMs + probeMs + 1);
-  assert.equal(probes.conditionsOf("h0.example.org").length, 1, "what is known is told before the round is over");
+  assert.equal(probes.conditionsOf("h0.example.org").length, 1, "results are reported before the round ends");
   status = 502;
   await clock.advance(probeEveryMs);
   assert.deepEqual(probes.conditionsOf(host), [condition("ProbeFailed", "a probe was answered with status 502")]);

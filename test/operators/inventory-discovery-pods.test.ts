@@ -51,18 +51,18 @@ test("a node that takes no more pods says so, is seldom tried, and is discovered
       made = madePods(simulated);
     },
   });
-  const told = () => node("one")?.conditions.map(({ message }) => message) ?? [];
-  await until("the reason", () => told().includes(`its discovery pod ${at.name} has ended: ${tooManyPods}`));
+  const messages = () => node("one")?.conditions.map(({ message }) => message) ?? [];
+  await until("the reason", () => messages().includes(`its discovery pod ${at.name} has ended: ${tooManyPods}`));
   const silent: string[][] = [];
   for (let minute = 0; minute < 60; minute++) {
     await clock.advance(60_000);
-    if (!told().some((message) => message.includes(tooManyPods))) silent.push(told());
+    if (!messages().some((message) => message.includes(tooManyPods))) silent.push(messages());
   }
-  assert.deepEqual(silent, [], "the reason is told all the time");
+  assert.deepEqual(silent, [], "the reason is always reported");
   assert.ok(made.length >= 10 && made.length <= 20, `${made.length} pods in an hour`);
   cluster.server.delete(kinds.pod, { namespace: "tenants", name: "web" });
   await until("hardware", () => node("one")?.hardware);
-  await until("the reason to go", () => told().length === 0);
+  await until("the reason to go", () => messages().length === 0);
 });
 
 test("what was known of a node stays while it takes no new pod", async (t) => {

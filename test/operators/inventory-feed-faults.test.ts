@@ -150,11 +150,11 @@ test("silent operator → queried, disconnected and reconnected", async (t) => {
   await clock.advance(feedAnswerMs);
   await eventually("it to be left", () => feed.lastError);
   assert.equal(feed.lastError, `no answer within ${feedAnswerMs} ms`);
-  await until("the trouble", () => feed.error, 2_000);
+  await until("the error", () => feed.error, 2_000);
   assert.match(feed.error ?? "", /^the inventory has been silent for 12\d s: no answer within 15000 ms$/);
   assert.ok(operator.queries > 1);
   Object.assign(operator, { onQuery, onStream });
-  await until("the trouble to end", () => feed.error === undefined);
+  await until("the end of the error", () => feed.error === undefined);
 });
 
 test("dead connection → noticed before the snapshot is too old", async (t) => {
@@ -202,7 +202,7 @@ for (const [what, bytes] of Object.entries(garbage)) {
     const { operator, feed, until } = await stage(t, two);
     await eventually("the snapshot", () => feed.snapshot);
     operator.write(bytes);
-    await eventually("it to be told", () => feed.lastError);
+    await eventually("the error", () => feed.lastError);
     assert.equal(feed.snapshot?.nodes.length, 2);
     assert.equal(feed.error, undefined);
     await until("it to go on", () => feed.counts.snapshots === 2);
@@ -217,7 +217,7 @@ test("a web server at the operator's address → an error that says so", async (
     stream.end("<html>");
   };
   const { feed } = follow(t, { host: "127.0.0.1", port: operator.port });
-  await eventually("the trouble", () => feed.lastError);
+  await eventually("the error", () => feed.lastError);
   assert.equal(feed.lastError, "the server answered HTTP 404");
 });
 
@@ -299,7 +299,7 @@ test("snapshot on the stream older than the last query → ignored", async (t) =
   await eventually("the snapshot", () => feed.snapshot);
   operator.snapshot = withVersion(two, "30");
   await clock.advance(minute);
-  await eventually("what was asked for", () => feed.snapshot?.podsVersion === "30");
+  await eventually("the requested snapshot", () => feed.snapshot?.podsVersion === "30");
   operator.write(framed(withVersion(one, "20")));
   operator.write(framed(withVersion(two, "31")));
   await eventually("what came since", () => feed.snapshot?.podsVersion === "31");
@@ -314,15 +314,15 @@ test("versions begin anew after a restored backup → ignored snapshots do not r
   await eventually("the snapshot", () => feed.snapshot);
   operator.snapshot = withVersion(one, "5000");
   await clock.advance(minute);
-  await eventually("what was asked for", () => feed.snapshot?.podsVersion === "5000");
+  await eventually("the requested snapshot", () => feed.snapshot?.podsVersion === "5000");
   let version = 100;
-  const tell = () => {
+  const publish = () => {
     version += 1;
     operator.snapshot = withVersion(two, String(version));
     operator.write(framed(operator.snapshot));
     return feed.snapshot?.nodes.length === 2;
   };
-  await until("the snapshot of now", tell, 5_000);
+  await until("the current snapshot", publish, 5_000);
   assert.ok(clock.monotonicMs() <= minute + feedOldMs, `it took ${clock.monotonicMs() - minute} ms`);
 });
 

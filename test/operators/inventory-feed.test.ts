@@ -62,7 +62,7 @@ test("our operator restarted → the last snapshot stays until the next", async 
   await first.stop();
   await eventually("the end to be noticed", () => feed.lastError);
   const second = await start();
-  // It looks at the cluster first, and says so when it is asked.
+  // It reads the cluster first, and reports that in its status.
   await eventually("what it waits for", async () => {
     await clock.advance(1_000);
     return /waits for nodes/.test(feed.lastError ?? "");

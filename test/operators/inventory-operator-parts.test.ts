@@ -139,7 +139,7 @@ test("a class label that a pod selects with Gt becomes a number on all nodes, an
 test("a lost event is corrected, counted and logged by the next recount", async (t) => {
   const errors: unknown[] = [];
   const log: Log = { ...silentLog, error: (message, fields) => void errors.push([message, fields]), with: () => log };
-  /** The cache sees all pods; of one, nobody is told. */
+  /** The cache has all pods, but emits no change for one of them. */
   const deaf = (kube: Kube): Kube => ({
     ...kube,
     watch: (options) =>

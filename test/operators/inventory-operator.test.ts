@@ -39,12 +39,12 @@ test("every node is discovered, counted and labelled", async (t) => {
 
 test("a pod is counted where it was put, and given back when it is gone", async (t) => {
   const { cluster, node, until } = await stage(t);
-  await until("the first picture", () => node("one"));
+  await until("the first snapshot", () => node("one"));
   const idle = node("one")?.cpuMilli.allocated;
   cluster.server.create(kinds.pod, pod("web", { gpus: "1", spec: { nodeName: "one" } }), "test");
   await until("the pod to count", () => node("one")?.gpus.allocated === 1n);
   const busy = node("one")?.cpuMilli.allocated;
-  // The discovery pod may have come meanwhile; it asks for nothing.
+  // The discovery pod may have come meanwhile; it requests no resources.
   assert.ok(busy !== undefined && idle !== undefined);
   assert.equal(busy - idle, 1_500n);
   cluster.server.delete(kinds.pod, { namespace: "tenants", name: "web" });
@@ -111,12 +111,12 @@ test("an invalid answer of discovery keeps the last good one and is reported", a
   const { clock, node, until, labels } = await stage(t, { hardware: () => answer });
   await until("labels", () => labels("one")[modelKey] === "2");
   answer = undefined;
-  await until("the trouble", () => node("one")?.conditions.some(({ type }) => type === "DiscoveryMissing"));
+  await until("the condition", () => node("one")?.conditions.some(({ type }) => type === "DiscoveryMissing"));
   await clock.advance(3_600_000);
   assert.equal(node("one")?.namedGpus.length, 2);
   assert.equal(labels("one")[modelKey], "2");
   answer = hardware;
-  await until("the trouble to end", () => node("one")?.conditions.length === 0);
+  await until("the end of the condition", () => node("one")?.conditions.length === 0);
 });
 
 test("changed or removed labels of ours are restored, foreign ones left alone", async (t) => {
@@ -141,7 +141,7 @@ test("while the API server is unreachable the last snapshot stays, with its age 
   assert.ok(operator.ageMs > 300_000);
   assert.ok(operator.inventory?.conditions.some(({ type }) => type === "Stale"));
   cluster.faults.clear();
-  await until("the trouble to end", () => operator.inventory?.conditions.length === 0);
+  await until("the end of the condition", () => operator.inventory?.conditions.length === 0);
 });
 
 test("a node that pods are kept from by a taint, or by their number, is not offered", async (t) => {
@@ -159,7 +159,7 @@ test("a node that pods are kept from by a taint, or by their number, is not offe
   taint();
   await until("it to be back", () => node("one")?.offered && labels("one")[modelKey] === "2");
 
-  /** Of a kubelet that nobody told otherwise. */
+  /** The kubelet's default. */
   const limit = 110;
   const spec = { nodeName: "two", containers: [{ name: "main", image: "web" }] };
   // The discovery pod is one of them.
@@ -216,13 +216,13 @@ test("the disk of a node is not sold as ephemeral storage and as volumes of loca
 
 test("a node whose discovery answer is too large is reported, and the others are unaffected", async (t) => {
   const big = { ...hardware, interfaces: Array.from({ length: 60_000 }, (_, n) => ({ name: `veth${n}`, up: true })) };
-  const asked: (number | undefined)[] = [];
+  const limits: (number | undefined)[] = [];
   const { node, until, labels } = await stage(t, {
     through: (kube) => ({
       ...kube,
       async proxy(target, request) {
         if (target.name !== discoveryPodName("one")) return kube.proxy(target, request);
-        asked.push(request?.mostBytes);
+        limits.push(request?.mostBytes);
         return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(big)) };
       },
     }),
@@ -234,5 +234,5 @@ test("a node whose discovery answer is too large is reported, and the others are
   assert.equal(node("one")?.hardware, undefined);
   assert.equal(node("one")?.offered, true);
   assert.deepEqual(node("two")?.conditions, []);
-  assert.deepEqual([...new Set(asked)], [discoveryAnswerBytes]);
+  assert.deepEqual([...new Set(limits)], [discoveryAnswerBytes]);
 });

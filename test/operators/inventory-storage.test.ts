@@ -24,17 +24,17 @@ import { longhorn, openStorage, rook } from "./inventory-storage-stage.ts";
 
 test("the order in which Rook, its cluster, the toolbox and the class come does not matter", async (t) => {
   const { install, put, ofClass, standIn } = openStorage(t, ["beta3"]);
-  const trouble = (text: string) =>
+  const reported = (text: string) =>
     eventually(text, () => ofClass("beta3")?.conditions.some(({ message }) => message.includes(text)));
   put(kinds.storageClass, rbdClass("beta3"));
   put(kinds.persistentVolume, rbdVolume("a", "beta3", "10Gi"));
-  await trouble("the cluster does not know cephclusters.ceph.rook.io");
+  await reported("the cluster does not know cephclusters.ceph.rook.io");
   assert.equal(ofClass("beta3")?.bytes.allocatable, 0n);
   assert.equal(standIn.ran.length, 0);
   install(rook);
-  await trouble("there is no CephCluster");
+  await reported("there is no CephCluster");
   put(storageKinds.cephCluster, cephCluster());
-  await trouble("no toolbox pod is ready there");
+  await reported("no toolbox pod is ready there");
   put(kinds.pod, toolboxPod("rook-ceph", false));
   put(storageKinds.cephBlockPool, cephPool("replicapool", { replicated: { size: 3 } }));
   put(kinds.pod, toolboxPod());
@@ -89,7 +89,7 @@ test("a volume counts once, however many events it has", async (t) => {
   const again = localVolume("a", "beta1", "10Gi", "worker");
   put(kinds.persistentVolume, { ...again, metadata: { ...again.metadata, labels: { seen: "again" } } });
   put(kinds.persistentVolume, { ...again, status: { phase: "Released" } });
-  await eventually("both told", () => changes() >= before + 2);
+  await eventually("both changes", () => changes() >= before + 2);
   await settled("beta1", 10n);
   put(kinds.persistentVolume, localVolume("a", "beta1", "12Gi", "worker"));
   await settled("beta1", 12n);

@@ -71,6 +71,6 @@ test("nodes whose successor never answers do not hold up the others for ever", a
 
 test("existing discovery pods are queried before the image is known", async (t) => {
   const { node, until, pictures } = await stage(t, { prepare: leaveOldPods, image: () => undefined });
-  await until("the first picture", () => node("one"));
+  await until("the first snapshot", () => node("one"));
   assert.deepEqual(pictures[0]?.nodes[0]?.hardware, hardware);
 });

@@ -1,4 +1,4 @@
-/** The IP operator where somebody has changed by hand what it made, or where MetalLB is set up in an odd way. */
+/** The IP operator with manually edited objects, or an unusual MetalLB configuration. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fieldsOf } from "../../src/kube/json-fields.ts";

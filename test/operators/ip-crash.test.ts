@@ -40,16 +40,16 @@ const optionsOf = ({ isOwn, sizes: [size] }: Way): IpStageOptions =>
 const leases = [leaseOf(1, 1), leaseOf(1, 2), leaseOf(2, 3), leaseOf(3, 4)];
 const endpoints = ["blue", "red"];
 
-interface Asked {
+interface Declared {
   readonly lease: (typeof leases)[number];
   readonly wanted: PortWanted;
 }
 
-/** What is asked for, by the name of its resource. */
-type Model = Map<string, Asked>;
+/** Declared ports by resource name. */
+type Model = Map<string, Declared>;
 
 function change(stage: IpStage, model: Model, random: Random): void {
-  const lease = leases[random.int(leases.length)] as Asked["lease"];
+  const lease = leases[random.int(leases.length)] as Declared["lease"];
   const wanted: PortWanted = {
     endpoint: endpoints[random.int(endpoints.length)] as string,
     externalPort: 80 + random.int(2),
@@ -75,7 +75,7 @@ function keysOf(model: Model): Set<string> {
 /**
  * Nothing leaked, nothing missing, nothing shared across owners, and the counts are those of the model. As many keys as
  * there are addresses have one, with all their ports; of the others there is nothing that could take another's. Where a pool
- * shrinks and grows again before the operator is back, MetalLB may have put ports of one key on two: that is told, and left.
+ * shrinks and grows again before the operator is back, MetalLB may have put ports of one key on two: that is a condition, and left.
  */
 function check(stage: IpStage, model: Model, size: number, mayDiffer: boolean): Map<string, Set<string>> {
   const live = stage.services().map((service) => {
@@ -173,7 +173,7 @@ async function play({ way, seed, changes, crashAt }: Play): Promise<Played> {
     const now = check(stage, model, size, way.sizes.length > 1);
     const isKept = (key: string, before: Set<string>) => [...before].some((address) => now.get(key)?.has(address));
     // Not yet so where a pool grows: those who wait then ask MetalLB all at once, and who moves a port in that very moment may
-    // lose his address to one of them (decision 41).
+    // lose its address to one of them (decision 41).
     if (way.sizes.length === 1)
       for (const [key, before] of addresses) assert.ok(isKept(key, before), `${key} has lost ${[...before]}`);
     addresses = now;

@@ -1,4 +1,4 @@
-/** The IP operator failing: what is rejected, stuck, changed back or lost costs others nothing, and is told of the right one. */
+/** The IP operator with rejected, stuck, reverted or lost writes: other leases are unaffected, and the right one is reported. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fieldsOf } from "../../src/kube/json-fields.ts";
@@ -23,7 +23,7 @@ const minute = 60_000;
 const hour = 60 * minute;
 const ofRange: IpStageOptions = { pool: "", ranges: ["203.0.113.8-203.0.113.11"] };
 
-const toldOf = ({ operator }: IpStage) => operator.conditions.map(({ type }) => type);
+const conditionTypes = ({ operator }: IpStage) => operator.conditions.map(({ type }) => type);
 /** Deployments of the leases on the list. */
 const listed = ({ operator }: IpStage) => Object.keys(operator.ignored.view() ?? {}).map((id) => id.split("/")[1]);
 
@@ -39,7 +39,7 @@ const undeletable: readonly (readonly [string, Kind, IpStageOptions])[] = [
   ["a Service", kinds.service, {}],
 ];
 for (const [what, kind, options] of undeletable) {
-  test(`${what} that may not be deleted is tried at growing pauses, told of, and gone once it may`, async (t) => {
+  test(`${what} that may not be deleted is retried with back-off, reported, and deleted once permitted`, async (t) => {
     const { log, lines } = countErrors();
     const stage = await openIpStage(t, { ...options, log });
     stage.declare(ann);
@@ -48,7 +48,7 @@ for (const [what, kind, options] of undeletable) {
     stage.withdraw(ann);
     await stage.settled(hour);
     assert.ok(lines.length <= 10, `${lines.length} lines`);
-    assert.ok(toldOf(stage).includes("Failed"));
+    assert.ok(conditionTypes(stage).includes("Failed"));
     stage.cluster.faults.allow("delete", kind);
     await stage.settled(5 * minute);
     assert.deepEqual([stage.shown(), stage.operator.conditions, stage.operator.ignored.size], [[], [], 0]);
@@ -70,7 +70,7 @@ test("a Service that cannot be deleted does not block removal of others, and onl
     "blue TCP 444 → web:8080 of 2 at 172.30.0.200",
     "blue TCP 80 → web:8080 of 1 at 172.30.0.200",
   ]);
-  assert.deepEqual([toldOf(stage), listed(stage)], [["Failed"], ["1"]]);
+  assert.deepEqual([conditionTypes(stage), listed(stage)], [["Failed"], ["1"]]);
   assert.equal(stage.operator.ignored.isFlagged(ann), true);
   await stage.settled(3 * hour);
   assert.deepEqual([stage.shown().length, stage.operator.conditions, stage.operator.ignored.size], [1, [], 0]);
@@ -83,7 +83,7 @@ test("a recovered lease leaves the ignore list while another lease of its endpoi
   for (const lease of [ann, annToo]) stage.cluster.server.delete(kinds.namespace, { name: leaseNamespace(lease) });
   await stage.settled(2 * minute);
   assert.deepEqual(
-    [listed(stage).sort(), toldOf(stage)],
+    [listed(stage).sort(), conditionTypes(stage)],
     [
       ["1", "2"],
       ["Failed", "Failed"],
@@ -92,7 +92,7 @@ test("a recovered lease leaves the ignore list while another lease of its endpoi
   stage.namespaceOf(annToo);
   await stage.settled(5 * minute);
   assert.deepEqual(stage.shown(), ["blue TCP 443 → web:8080 of 2 at 172.30.0.200"]);
-  assert.deepEqual([listed(stage), toldOf(stage)], [["1"], ["Failed"]]);
+  assert.deepEqual([listed(stage), conditionTypes(stage)], [["1"], ["Failed"]]);
 });
 
 function onlyPool({ cluster }: IpStage): KubeObject {
@@ -135,11 +135,11 @@ test("a pool that hangs in deletion is reported until it is gone", async (t) => 
   stage.cluster.server.update(kinds.ipAddressPool, held, "somebody");
   stage.withdraw(ann);
   await stage.settled(minute);
-  assert.deepEqual(toldOf(stage), ["PoolDeleting"]);
+  assert.deepEqual(conditionTypes(stage), ["PoolDeleting"]);
   const { finalizers: _, ...metadata } = onlyPool(stage).metadata;
   stage.cluster.server.update(kinds.ipAddressPool, { ...onlyPool(stage), metadata } as KubeObject, "somebody");
   await stage.settled();
-  assert.deepEqual(toldOf(stage), []);
+  assert.deepEqual(conditionTypes(stage), []);
 });
 
 const stripped: Readonly<Record<string, (metadata: KubeObject["metadata"]) => KubeObject["metadata"]>> = {
@@ -152,7 +152,7 @@ const stripped: Readonly<Record<string, (metadata: KubeObject["metadata"]) => Ku
 };
 for (const [what, strip] of Object.entries(stripped)) {
   for (const isAway of [false, true]) {
-    test(`a pool of ours that loses ${what}${isAway ? " while the operator is away" : ""} is put right, and stops nobody`, async (t) => {
+    test(`a pool of ours that loses ${what}${isAway ? " while the operator is away" : ""} is repaired, and blocks no lease`, async (t) => {
       const stage = await openIpStage(t, ofRange);
       stage.declare(ann, { externalPort: 81 });
       await stage.settled();
@@ -211,7 +211,7 @@ const fights: readonly (readonly [string, Kind, IpStageOptions, Edit])[] = [
   ["a pool", kinds.ipAddressPool, ofRange, (spec) => ({ ...spec, autoAssign: true })],
 ];
 for (const [what, kind, options, edit] of fights) {
-  test(`who changes ${what} back each time is written over a few times a minute, and told of`, async (t) => {
+  test(`${what} reverted by another writer is overwritten a few times a minute, and reported`, async (t) => {
     const stage = await openIpStage(t, options);
     stage.declare(ann);
     await stage.settled();

@@ -1,4 +1,4 @@
-/** The IP operator with as many addresses as are in use: nobody takes one that its tenant gives up for an instant only. */
+/** The IP operator with a full pool: an address that its tenant releases for a moment is not given to another. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kinds } from "../../src/kube/kinds.ts";
@@ -64,9 +64,9 @@ test("a lease that lost its address to a smaller pool does not take another leas
   stage.declare(ann, { service: "api" });
   await stage.settled(30_000);
   assert.deepEqual(stage.shown(), ["blue TCP 80 → api:8080 of 1 at 172.30.0.200"]);
-  const told = stage.operator.conditions.filter(({ subject }) => subject.startsWith(ben.owner));
+  const conditions = stage.operator.conditions.filter(({ subject }) => subject.startsWith(ben.owner));
   assert.deepEqual(
-    told.map(({ type }) => type),
+    conditions.map(({ type }) => type),
     ["PoolExhausted"],
   );
   stage.setPool("default", ["172.30.0.200/31"]);
@@ -155,14 +155,14 @@ test("a renamed service keeps its address while the new Service is rejected, up 
     stage.declare(lease);
     await stage.settled();
   }
-  const refused = { status: 403, kind: kinds.service, verb: "patch", path: "api-ip-80-tcp" } as const;
-  stage.cluster.faults.reject({ ...refused, times: 2 });
+  const rejected = { status: 403, kind: kinds.service, verb: "patch", path: "api-ip-80-tcp" } as const;
+  stage.cluster.faults.reject({ ...rejected, times: 2 });
   stage.declare(ann, { service: "api" });
   await stage.settled(1_000);
   assert.deepEqual(stage.shown(), ["blue TCP 80 → web:8080 of 1 at 172.30.0.200"]);
   await stage.settled(60_000);
   assert.deepEqual(stage.shown(), ["blue TCP 80 → api:8080 of 1 at 172.30.0.200"]);
-  stage.cluster.faults.reject({ ...refused, path: "new-ip-80-tcp", times: Number.POSITIVE_INFINITY });
+  stage.cluster.faults.reject({ ...rejected, path: "new-ip-80-tcp", times: Number.POSITIVE_INFINITY });
   stage.declare(ann, { service: "new" });
   await stage.settled(60_000);
   assert.deepEqual(stage.shown(), ["blue TCP 80 → api:8080 of 1 at 172.30.0.200"]);

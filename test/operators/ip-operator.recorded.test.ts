@@ -147,15 +147,15 @@ const answerRows: readonly AnswerRow[] = [
     at: /^body\.(Free|Pools|Provider|Shortage)/,
   },
   { why: "one port may be had with both protocols: each is shown, with its own", of: /^state/, at: /^body\./ },
-  { why: "metrics are told", of: /^metrics$/, at: /^(status|header .*|body.*)$/ },
-  { why: "a port that is asked for no longer is not served", of: /^ip lease status after an update/, at: /^body\[/ },
+  { why: "we have metrics", of: /^metrics$/, at: /^(status|header .*|body.*)$/ },
+  { why: "a withdrawn port is not served", of: /^ip lease status after an update/, at: /^body\[/ },
   {
     why: "nothing is made that can have no address, and one without says nothing of the others",
     of: /Service without an address/,
     at: /^(status|header .*|body.*)$/,
   },
   {
-    why: "another tenant's renamed endpoint takes nothing from anybody",
+    why: "another tenant's renamed endpoint takes no address of others",
     of: /of another tenant after the purge/,
     at: /^(status|header .*|body.*)$/,
   },
@@ -236,17 +236,17 @@ test("every recorded request is answered as recorded", async () => {
     },
   };
   const seen = new Set<AnswerRow>();
-  for (const { name, request: asked, answer } of vectors) {
+  for (const { name, request: sent, answer } of vectors) {
     await moments[name]?.();
     await stage.settled();
-    const got = await ask(asked.path, asked.method);
+    const got = await ask(sent.path, sent.method);
     const expected = new Map(
       (headerSets[answer.headers] ?? []).map(([header, value]) => [header.toLowerCase(), value]),
     );
     const found = [
       ...(got.status === answer.status ? [] : [`status`]),
       ...headerDifferences(expected, got),
-      ...(asked.method === "HEAD" ? [] : bodyDifferences(answer.body, got.body)),
+      ...(sent.method === "HEAD" ? [] : bodyDifferences(answer.body, got.body)),
     ];
     for (const at of found) {
       const row = answerRows.find((each) => each.of.test(name) && each.at.test(at));

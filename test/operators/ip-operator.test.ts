@@ -114,7 +114,7 @@ test("a port moves to another lease of its owner with its address while others w
   await stage.settled();
   assert.match(stage.shown().join("\n"), new RegExp(`blue TCP 80 → web:8080 of 2 at ${had}`));
   assert.equal(stage.shown().length, 2);
-  // The old one goes, the new one is given the address that it asks for: there is nothing between the two.
+  // The old one goes, the new one gets its declared address without a gap.
   assert.equal(gaps.filter((count) => count === "0").length <= 1, true, gaps.join());
 });
 
@@ -135,7 +135,7 @@ test("a full pool is reported in the network's words, blocks no other key, and r
   stage.declare(ann, { externalPort: 81 });
   await stage.settled();
   assert.equal(stage.shown().length, 2);
-  // The pool grows, which nobody but the pool itself tells.
+  // The pool grows; only its own watch event reports that.
   stage.setPool("default", ["172.30.0.200/31"]);
   await stage.settled(1_000);
   assert.match(stage.shown().join("\n"), /blue TCP 80 → web:8080 of 3 at 172\.30\.0\.201/);
@@ -329,7 +329,7 @@ test("a second copy waits until the first is gone", async (t) => {
   await stage.settled(60_000);
   assert.deepEqual([first.operator.leading, second.operator.leading], [true, false]);
   assert.deepEqual([first.kube.counts.applied > 0, second.kube.counts.applied], [true, 0]);
-  // It tells what is there all the same.
+  // The API still answers.
   assert.equal(second.operator.usage.inUse, 1n);
   await first.stop();
   stage.declare(ben);

@@ -1,4 +1,4 @@
-/** What the IP operator tells: to our provider and to the network's, over REST and gRPC, whatever state an address is in. */
+/** REST and gRPC answers of the IP operator for our provider and the Go provider, in every state of an address. */
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
@@ -121,9 +121,9 @@ test("gRPC serves status, state and usage, and a stream of changes", async (t) =
 });
 
 async function metricsServer(t: Owner, stage: () => IpStage | undefined) {
-  const world = { status: 200, text: undefined as string | undefined, asked: 0 };
+  const world = { status: 200, text: undefined as string | undefined, requests: 0 };
   const server = createServer((_, response) => {
-    world.asked += 1;
+    world.requests += 1;
     response.writeHead(world.status).end(world.text ?? stage()?.metalLb?.metrics() ?? "");
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -145,13 +145,13 @@ test("MetalLB's own counts are compared once a minute, and nothing depends on th
       return look();
     });
   stage.declare(ann);
-  await comes("two rounds", () => world.asked > 2);
+  await comes("two rounds", () => world.requests > 2);
   assert.deepEqual([types(), operator.usage.inUse], ["", 1n]);
   const name = "metallb_allocator_addresses";
   world.text = `${name}_in_use_total{pool="default"} 3\n${name}_total{pool="default"} 4\n`;
   await comes("the difference", () => types() === "CountsDiffer");
   world.status = 500;
-  await comes("the trouble", () => types().includes("MetricsUnreadable"));
+  await comes("the condition", () => types().includes("MetricsUnreadable"));
   stage.declare(ben);
   await stage.settled();
   assert.equal(operator.usage.inUse, 2n);
@@ -164,8 +164,8 @@ test("a count of addresses that exceeds 64 bits is bounded in messages", async (
   assert.deepEqual(await client.usage(never), { total: 2n ** 72n, inUse: 0n, provider });
   const grpc = await startIpGrpc(stage.operator, { host: "127.0.0.1", port: 0, clock: realClock, log: silentLog });
   t.after(() => grpc.close());
-  const asked = openGrpcClient(t, `http://127.0.0.1:${grpc.port}`);
-  const { message } = await asked.open("/akash.operator.ip.v1.IpRPC/GetUsage", new Uint8Array(5)).ended;
+  const grpcClient = openGrpcClient(t, `http://127.0.0.1:${grpc.port}`);
+  const { message } = await grpcClient.open("/akash.operator.ip.v1.IpRPC/GetUsage", new Uint8Array(5)).ended;
   const usage = operatorIpV1Usage.decode(message);
   assert.deepEqual([usage.total, usage.free], [2n ** 64n - 1n, 2n ** 64n - 1n]);
 });

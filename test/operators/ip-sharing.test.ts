@@ -32,7 +32,7 @@ function groupWith(...endpoints: readonly string[]) {
 function deploy(stage: IpStage, sharing: AddressSharing): void {
   const groups = [
     [ann, groupWith("blue", "green")],
-    // Of the same owner: the port of another endpoint of his.
+    // Of the same owner: the port of its other endpoint.
     [annToo, groupWith("red", "yellow", "white")],
     [ben, groupWith("blue")],
   ] as const;
@@ -53,7 +53,7 @@ const ways: Readonly<Record<string, IpStageOptions>> = {
   "a range of its own": { pool: "", ranges: ["172.30.0.200-172.30.0.207"] },
 };
 for (const [name, options] of Object.entries(ways)) {
-  test(`with one address for an owner, endpoints of all his leases are on one, of ${name}`, async (t) => {
+  test(`with one address for an owner, endpoints of all its leases are on one, of ${name}`, async (t) => {
     const stage = await openIpStage(t, options);
     deploy(stage, "owner");
     await stage.settled(30_000);
@@ -73,7 +73,7 @@ for (const [name, options] of Object.entries(ways)) {
       ["80 of 1", "80 of 3", "81 of 1", "82 of 2"],
     );
     assert.deepEqual(stage.operator.conditions, []);
-    // The address is his as long as one of his leases has a port of it.
+    // The owner keeps the address while one of its leases has a port of it.
     for (const externalPort of [80, 81]) stage.withdraw(ann, { sharingKey: ann.owner, externalPort });
     await stage.settled(30_000);
     assert.deepEqual(

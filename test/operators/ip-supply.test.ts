@@ -162,7 +162,7 @@ test("a silent MetalLB stays no capacity for a while after the lease that waited
   assert.equal(stage.services().length, 0);
   assert.deepEqual(counts(stage), [0n, 0n, 0n]);
   assert.match(conditions(stage).join(), /^MetalLbSilent/);
-  // Else nothing would ever be asked of one that works again.
+  // Otherwise a recovered source would never be queried again.
   await stage.settled(silenceKeptMs);
   assert.deepEqual([counts(stage), conditions(stage)], [[4n, 0n, 4n], []]);
 });

@@ -26,7 +26,7 @@ test("a policy on trial passes and says what it would have done", async () => {
     someInputs({ context: { policies } }),
   );
   assert.equal(verdict, "pass");
-  assert.match(reason, /^dry run, it would be a no: it does not ask for region=us-west/);
+  assert.match(reason, /^dry run, it would be a no: the order does not require region=us-west/);
   assert.deepEqual(evidence, { missing: ["region=us-west"], dryRun: true });
 });
 
