@@ -8,7 +8,7 @@ import { condition } from "../runtime/condition.ts";
 import type { Service } from "../runtime/lifecycle.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../runtime/metrics.ts";
-import { type BalanceOptions, type BalanceStatus, lookAtBalance, tellBalance } from "./balance-status.ts";
+import { type BalanceOptions, type BalanceStatus, formatBalance, readBalanceStatus } from "./balance-status.ts";
 import { createBookkeeper } from "./bookkeeper.ts";
 import { EscrowRounds } from "./escrow-rounds.ts";
 import { type BidNeed, createWallet, isLow, type MarkedLine, type OwnWallet } from "./wallet.ts";
@@ -40,7 +40,7 @@ export function createBalanceService(options: BalanceOptions, deps: BalanceDeps)
       const wallet = createWallet({ options, mirror: chain.mirror, needs, bus, clock, log });
       const rounds = new EscrowRounds({ options, chain, journal, bus, tokenPrice, clock, log });
       const bookkeeper = createBookkeeper({ chain, journal, clock, log });
-      const here = { look: () => lookAtBalance(journal, wallet.lines, rounds.state), wallet };
+      const here = { look: () => readBalanceStatus(journal, wallet.lines, rounds.state), wallet };
       running = here;
       chain.onStep(wallet.look);
       wallet.look();
@@ -58,13 +58,13 @@ export function createBalanceService(options: BalanceOptions, deps: BalanceDeps)
     },
     detail() {
       const status = look();
-      return status ? tellBalance(status) : "";
+      return status ? formatBalance(status) : "";
     },
     status: look,
     *conditions() {
-      const { wallet = [], trouble } = look() ?? {};
+      const { wallet = [], error } = look() ?? {};
       for (const { denom, low } of wallet) if (low !== undefined) yield condition("WalletLow", low, { subject: denom });
-      if (trouble !== undefined) yield condition("EscrowUnknown", trouble);
+      if (error !== undefined) yield condition("EscrowUnknown", error);
     },
     measure(metrics) {
       if (!running) return;

@@ -5,9 +5,9 @@ import { createVirtualClock } from "../../test/support/virtual-clock.ts";
 import { openJournal } from "../journal/open.ts";
 import type { PaymentRow } from "../journal/payments.ts";
 import { silentLog } from "../runtime/log.ts";
-import { lookAtBalance, tellBalance } from "./balance-status.ts";
+import { formatBalance, readBalanceStatus } from "./balance-status.ts";
 
-const quiet = { spent: 0, next: undefined, withdrawals: { waiting: 0, done: 0, failed: 0 }, trouble: undefined };
+const quiet = { spent: 0, next: undefined, withdrawals: { waiting: 0, done: 0, failed: 0 }, error: undefined };
 
 function payment(leaseId: string, ended: PaymentRow["ended"]): PaymentRow {
   return {
@@ -32,13 +32,13 @@ test("earned, withdrawn, owed, locked and fees are summed by denomination", asyn
     payments.put(payment("two", undefined));
     payments.put(payment("three", { how: "closed", atMs: 1 }));
   });
-  const status = lookAtBalance(journal, [], quiet);
+  const status = readBalanceStatus(journal, [], quiet);
   assert.deepEqual(status.money, [
     { denom: "uact", earned: 100n, withdrawn: 60n, owed: 40n, locked: 0n, fees: 0n },
     { denom: "uakt", earned: 0n, withdrawn: 0n, owed: 0n, locked: huge + 1_007n, fees: 5n },
   ]);
   assert.equal(status.leases, 2);
-  assert.equal(tellBalance(status), "nothing in the wallet; 2 lease(s) owe 40uact");
+  assert.equal(formatBalance(status), "nothing in the wallet; 2 lease(s) owe 40uact");
 });
 
 test("a line says what is low, under way, unpaid and wrong", () => {
@@ -47,9 +47,9 @@ test("a line says what is low, under way, unpaid and wrong", () => {
     { denom: "uakt", amount: 8n, low: "2uakt below warn-balance" },
   ];
   const withdrawals = { waiting: 4, done: 0, failed: 0 };
-  const trouble = "escrows cannot be read: no node answers";
+  const error = "escrows cannot be read: no node answers";
   assert.equal(
-    tellBalance({ wallet, money: [], leases: 5, spent: 1, next: undefined, withdrawals, trouble }),
+    formatBalance({ wallet, money: [], leases: 5, spent: 1, next: undefined, withdrawals, error }),
     "3uact, 8uakt; 5 lease(s); 1 without escrow; 4 withdrawal(s) under way; 2uakt below warn-balance; escrows cannot be read: no node answers",
   );
 });

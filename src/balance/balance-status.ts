@@ -1,4 +1,4 @@
-/** The status of our money, read every second: no more than a few sums of the journal. */
+/** Status of wallet, earnings and escrows. Read every second, so it only takes a few sums from the journal. */
 import type { Journal } from "../journal/journal.ts";
 import type { LedgerKind } from "../journal/ledger.ts";
 import { type Coin, formatCoin } from "../market/coin.ts";
@@ -12,7 +12,7 @@ export interface BalanceStatus {
   readonly next: { readonly lease: string; readonly height: bigint; readonly atMs: number } | undefined;
   /** In flight, and settled since the start. */
   readonly withdrawals: { readonly waiting: number; readonly done: number; readonly failed: number };
-  readonly trouble: string | undefined;
+  readonly error: string | undefined;
 }
 
 export interface WalletLine extends Coin {
@@ -32,9 +32,9 @@ export interface MoneyLine {
   readonly fees: bigint;
 }
 
-export type EscrowsWatched = Pick<BalanceStatus, "spent" | "next" | "withdrawals" | "trouble">;
+export type EscrowsWatched = Pick<BalanceStatus, "spent" | "next" | "withdrawals" | "error">;
 
-export function lookAtBalance(
+export function readBalanceStatus(
   { read }: Pick<Journal, "read">,
   wallet: BalanceStatus["wallet"],
   escrows: EscrowsWatched,
@@ -52,7 +52,7 @@ function moneyLines({ ledger }: Journal["read"]): MoneyLine[] {
   });
 }
 
-export function tellBalance({ wallet, money, leases, spent, withdrawals, trouble }: BalanceStatus): string {
+export function formatBalance({ wallet, money, leases, spent, withdrawals, error }: BalanceStatus): string {
   const coins = wallet.map(formatCoin).join(", ") || "nothing in the wallet";
   const owed = money.filter((line) => line.owed > 0n).map((line) => formatCoin({ ...line, amount: line.owed }));
   const lows = wallet.flatMap(({ low }) => low ?? []);
@@ -62,19 +62,19 @@ export function tellBalance({ wallet, money, leases, spent, withdrawals, trouble
     ...(spent > 0 ? [`${spent} without escrow`] : []),
     ...(withdrawals.waiting > 0 ? [`${withdrawals.waiting} withdrawal(s) under way`] : []),
     ...lows,
-    ...(trouble === undefined ? [] : [trouble]),
+    ...(error === undefined ? [] : [error]),
   ].join("; ");
 }
 
 export interface BalanceOptions {
-  /** What bids leave in the wallet, and below what it is low. */
+  /** Reserve that bids leave in the wallet, and the threshold of the low-balance warning. */
   readonly minimumBalance: readonly Coin[];
   readonly warnBalance: readonly Coin[];
   /** Longest time between two reads of an escrow. */
   readonly intervalMs: number;
   /** How often earnings are withdrawn where that is worth the fee; 0 for never. */
   readonly periodMs: number;
-  /** What a withdrawal must bring without a price. */
+  /** Least amount of a withdrawal while no token price is known. */
   readonly threshold: readonly Coin[];
   /** Estimated fee of one withdrawal; undefined with a fee grant. */
   readonly fee: Coin | undefined;

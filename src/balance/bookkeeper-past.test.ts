@@ -38,10 +38,10 @@ async function openBooks(t: TestContext, leases: readonly Lease[], answer: (id: 
     bid: (id) => [...leases].filter((lease) => shown.get(formatLeaseId(id)) === lease).map(bidOf)[0],
     lease: (id) => shown.get(formatLeaseId(id)),
   };
-  let asked = 0;
+  let calls = 0;
   const queries: Partial<Queries> = {
     async lease(id) {
-      asked += 1;
+      calls += 1;
       return { value: answer(id), height, node: "one" };
     },
     blockTimeNs: async () => 0n,
@@ -58,13 +58,13 @@ async function openBooks(t: TestContext, leases: readonly Lease[], answer: (id: 
   const start = () => {
     running = bookkeeper.run(ending.signal);
   };
-  return { journal, clock, bookkeeper, start, askedSoFar: () => asked };
+  return { journal, clock, bookkeeper, start, queryCount: () => calls };
 }
 
 test("paid debt is found among many debts, some at a time", async (t) => {
   const [paid, count] = [75, 150];
   const answer = (id: LeaseId) => (id.dseq === BigInt(paid) ? ended(id, "closed", 9n) : ended(id, "overdrawn", 5n));
-  const { journal, clock, start, askedSoFar } = await openBooks(t, [], answer);
+  const { journal, clock, start, queryCount } = await openBooks(t, [], answer);
   const atMs = clock.now();
   await journal.durable("put", ({ payments }) => {
     for (let dseq = 1; dseq <= count; dseq++) {
@@ -77,7 +77,7 @@ test("paid debt is found among many debts, some at a time", async (t) => {
   });
   start();
   await clock.advance(booksDebtsEveryMs / 2);
-  assert.ok(askedSoFar() <= 2 * booksDebts, `${askedSoFar()}`);
+  assert.ok(queryCount() <= 2 * booksDebts, `${queryCount()}`);
   await clock.advance(10 * booksDebtsEveryMs);
   assert.deepEqual(journal.read.payments.get(formatLeaseId(leaseOf(paid)))?.ended, { how: "closed", atMs });
   assert.deepEqual(
@@ -87,7 +87,7 @@ test("paid debt is found among many debts, some at a time", async (t) => {
       ["withdrawn", 4n],
     ],
   );
-  assert.equal(askedSoFar(), count);
+  assert.equal(queryCount(), count);
 });
 
 test("a lease that ended so long ago that its row is gone is not booked again, also after a gap", async (t) => {

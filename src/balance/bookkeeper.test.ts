@@ -20,10 +20,10 @@ test("a journal that another program holds for an instant delays a step and does
   const clock = createVirtualClock();
   const { journal } = await openJournal({ dir: temporaryFolder(t), clock, log: silentLog });
   t.after(() => journal.close());
-  let refusals = 2;
+  let failuresLeft = 2;
   const durable: typeof journal.durable = (label, unit) => {
-    if (refusals === 0) return journal.durable(label, unit);
-    refusals -= 1;
+    if (failuresLeft === 0) return journal.durable(label, unit);
+    failuresLeft -= 1;
     return Promise.reject(new ProviderError("AKP_JOURNAL_BUSY", { path: "journal.db", reason: "a backup" }));
   };
   const funds = [{ denom: "uakt", amount: decimalOf(500_000n) }];

@@ -145,7 +145,7 @@ test("of records of the chain: the last figures of a lease, and what a bid has l
   const funds = [{ denom: "uakt", amount: decimalOf(0n) }, coin("500000")];
   const bid = { id: lease, escrow: { state: "open", height: 3n, funds } } as unknown as Bid;
   assert.deepEqual(bidDepositOf(bid, () => noon)?.locked, { denom: "uact", amount: 500_000n });
-  // Anybody may add to it, and has it back in the end.
+  // Any account may deposit; the remainder is refunded to the depositor.
   const opened = { ...bid, escrow: { ...bid.escrow, opening: coin("499999") } } as Bid;
   assert.deepEqual(bidDepositOf(opened, () => noon)?.locked, { denom: "uact", amount: 499_999n });
   const closed = { id: lease, escrow: { state: "closed", height: 3n, funds: [] } } as unknown as Bid;

@@ -135,7 +135,7 @@ test("what is to come ends where an escrow does", () => {
     payment(3, { spentAt: 900n }),
     payment(4, { denom: "uakt", rate: "0.000000000000000001" }),
   ];
-  // At 6 seconds a block, since nothing tells how long they take.
+  // The block time is unknown, so the default of 6 seconds is used.
   assert.deepEqual(projectionOf(rows, createBlockPace(), firstDay + 60_000), [
     { denom: "uact", leases: 3, perDay: 151_200n + 945n, in30Days: 4_536_000n + 945n, runOut: 2 },
     { denom: "uakt", leases: 1, perDay: 0n, in30Days: 0n, runOut: 0 },

@@ -76,7 +76,7 @@ export class EscrowRounds {
 
   get state(): EscrowsWatched {
     const some = this.#unread.size > 0 ? `${this.#unread.size} escrow(s) cannot be read` : undefined;
-    return { ...this.#runOuts.state, withdrawals: this.#withdrawals.state, trouble: this.#error ?? some };
+    return { ...this.#runOuts.state, withdrawals: this.#withdrawals.state, error: this.#error ?? some };
   }
 
   #readSoon(deployment: string): void {

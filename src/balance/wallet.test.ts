@@ -57,7 +57,7 @@ async function playWallet(play: (world: WalletWorld) => Promise<void>) {
   const world: WalletWorld = {
     lines,
     lows: [],
-    told: [],
+    messages: [],
     hold: (coins) => {
       mirror.held = parseCoins(coins).map((coin: Coin) => ({ ...coin, height: 1n }));
       wallet.look();
@@ -68,7 +68,7 @@ async function playWallet(play: (world: WalletWorld) => Promise<void>) {
   };
   const wallet = createWallet({ options, mirror, needs: () => needs, bus, clock, log });
   bus.subscribe("akash.provider.balance.low", ({ data }) => void world.lows.push(data));
-  bus.subscribe("akash.provider.balance.wallet", ({ data }) => void world.told.push(data));
+  bus.subscribe("akash.provider.balance.wallet", ({ data }) => void world.messages.push(data));
   await play(world);
   wallet.stop();
 }
@@ -76,7 +76,7 @@ async function playWallet(play: (world: WalletWorld) => Promise<void>) {
 interface WalletWorld {
   readonly lines: string[];
   readonly lows: JsonObject[];
-  readonly told: JsonObject[];
+  readonly messages: JsonObject[];
   hold(coins: string): void;
   unready(): void;
   pass(ms: number): Promise<void>;
@@ -108,30 +108,30 @@ test("a low balance is logged and published once, and once more on recovery", as
 });
 
 test("a mirror that is not built yet says nothing about the wallet", async () => {
-  await playWallet(async ({ lines, told, hold, unready, pass, wallet }) => {
+  await playWallet(async ({ lines, messages, hold, unready, pass, wallet }) => {
     unready();
     hold("");
     await pass(statusEveryMs);
-    assert.deepEqual([lines, told, wallet().lines], [[], [], []]);
+    assert.deepEqual([lines, messages, wallet().lines], [[], [], []]);
   });
 });
 
 test("the wallet's status is published when it changes, at a bounded rate", async () => {
-  await playWallet(async ({ told, hold, pass }) => {
+  await playWallet(async ({ messages, hold, pass }) => {
     hold("9000uakt,90uact");
     await pass(1);
     hold("9000uakt,90uact");
     await pass(statusEveryMs);
-    assert.equal(told.length, 1, "it is the same");
+    assert.equal(messages.length, 1, "it is the same");
     for (const amount of [8_000, 7_000, 6_000]) hold(`${amount}uakt,90uact`);
     await pass(1);
     hold("900uakt,90uact");
     hold("800uakt,90uact");
     await pass(statusEveryMs / 2);
-    assert.equal(told.length, 2);
+    assert.equal(messages.length, 2);
     await pass(statusEveryMs / 2);
-    assert.equal(told.length, 3);
-    const { amount, low } = (told.at(-1) as { wallet: readonly JsonObject[] } | undefined)?.wallet[1] ?? {};
+    assert.equal(messages.length, 3);
+    const { amount, low } = (messages.at(-1) as { wallet: readonly JsonObject[] } | undefined)?.wallet[1] ?? {};
     assert.deepEqual([amount, low], ["800", "200uakt below minimum-balance, nothing is bid"]);
   });
 });

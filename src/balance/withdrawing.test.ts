@@ -48,7 +48,7 @@ const cases: readonly { what: string; question: EscrowQuestion; with?: Partial<T
     with: { periodMs: 0 },
     comes: 6_000,
   },
-  // Without a price that tells.
+  // Without a token price.
   {
     what: "the threshold decides",
     question: owed("100000uact", day),
@@ -62,9 +62,9 @@ const cases: readonly { what: string; question: EscrowQuestion; with?: Partial<T
     with: { tokenPrice: undefined, periodMs: 0 },
     comes: "100000uact reaches the threshold of 100000uact",
   },
-  { what: "where somebody else pays", question: owed("100000uact", day), with: { fee: undefined }, comes: "reaches" },
+  { what: "with a fee grant", question: owed("100000uact", day), with: { fee: undefined }, comes: "reaches" },
   {
-    what: "where somebody else pays, bridged dollars have a threshold without being named",
+    what: "with a fee grant, bridged dollars have a default threshold",
     question: owed(`100000${bridgedDollars[0]}`, day),
     with: { fee: undefined },
     comes: "reaches the threshold of 100000ibc/170C",
@@ -101,15 +101,15 @@ test("a spent escrow is settled whatever that brings, through the lease that is 
   assert.equal(decideOnEscrow({ ...owed("0uact", 0, 1_001n), leases }, terms).kind, "wait");
 });
 
-test("a tenant who pays only when he sees a settlement coming never gets the day of an account that cannot be ended", () => {
+test("a tenant who tops up only before a settlement does not get the pause of an account that cannot be closed", () => {
   const spent = { ...owed("0uact", 0, 990n), owes: false };
   const pauseOf = (question: EscrowQuestion) => {
     const verdict = decideOnEscrow(question, terms);
     return verdict.kind === "wait" ? undefined : verdict.mostPauseMs;
   };
   assert.deepEqual([pauseOf(spent), pauseOf({ ...spent, owes: true })], [60 * minute, day]);
-  const vain = Array(40).fill(landed("done", 0, 1_000));
-  assert.equal(pausedUntilMs(vain, 60 * minute, 2_000), 1_000 + 60 * minute);
+  const wasted = Array(40).fill(landed("done", 0, 1_000));
+  assert.equal(pausedUntilMs(wasted, 60 * minute, 2_000), 1_000 + 60 * minute);
 });
 
 test("verdicts have the time at which they fell due", () => {
@@ -126,17 +126,17 @@ function landed(state: Intent["state"], priority: number, settledAtMs: number): 
 }
 
 test("each failed withdrawal doubles the pause, and a successful one ends it", () => {
-  const vain = landed("done", 0, 1_000);
+  const wasted = landed("done", 0, 1_000);
   const paused = (...withdrawals: Intent[]) => pausedUntilMs(withdrawals, day, 2_000);
   assert.equal(paused(), undefined);
-  assert.equal(paused(vain), 1_000 + 10 * minute);
-  assert.equal(paused(vain, landed("failed", 30, 0)), 1_000 + 20 * minute);
-  assert.equal(paused(vain, landed("cancelled", 30, 0), vain, vain), 1_000 + 40 * minute);
-  assert.equal(paused(vain, landed("done", 30, 0), vain), 1_000 + 10 * minute);
-  assert.equal(paused(landed("done", 30, 0), vain), undefined);
-  assert.equal(paused(...Array(40).fill(vain)), 1_000 + day);
-  assert.equal(pausedUntilMs([vain], day, 1_000 + 10 * minute), undefined, "it is over");
-  assert.equal(pausedUntilMs([vain], day, 999), undefined, "the clock was set back");
+  assert.equal(paused(wasted), 1_000 + 10 * minute);
+  assert.equal(paused(wasted, landed("failed", 30, 0)), 1_000 + 20 * minute);
+  assert.equal(paused(wasted, landed("cancelled", 30, 0), wasted, wasted), 1_000 + 40 * minute);
+  assert.equal(paused(wasted, landed("done", 30, 0), wasted), 1_000 + 10 * minute);
+  assert.equal(paused(landed("done", 30, 0), wasted), undefined);
+  assert.equal(paused(...Array(40).fill(wasted)), 1_000 + day);
+  assert.equal(pausedUntilMs([wasted], day, 1_000 + 10 * minute), undefined, "it is over");
+  assert.equal(pausedUntilMs([wasted], day, 999), undefined, "the clock was set back");
 });
 
 test("when an escrow runs out can be written however late that is", () => {

@@ -24,7 +24,7 @@ export function moneyLines(balance: BalanceStatus, nowMs: number, palette: Palet
   });
   const heading = ["MONEY".padEnd(nameColumns), ...columns.map((column) => column.padStart(amountColumns))].join("");
   const low = wallet.flatMap((line) => (line.low === undefined ? [] : [palette.bad(`  wallet is low: ${line.low}`)]));
-  const error = balance.trouble === undefined ? [] : [palette.bad(`  ${balance.trouble}`)];
+  const error = balance.error === undefined ? [] : [palette.bad(`  ${balance.error}`)];
   return [palette.heading(heading), ...rows, palette.faint(`  ${escrowText(balance, nowMs)}`), ...low, ...error, ""];
 }
 

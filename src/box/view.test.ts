@@ -60,7 +60,7 @@ const balance: BalanceStatus = {
   spent: 1,
   next: { lease: `${owner}/10002/1/1/us`, height: 30n, atMs: 74_000 },
   withdrawals: { waiting: 1, done: 4, failed: 0 },
-  trouble: undefined,
+  error: undefined,
 };
 const status: DemoStatus = {
   gateway: undefined,
@@ -98,7 +98,7 @@ const status: DemoStatus = {
     owed: 4,
     landed: 5,
     failed: 6,
-    trouble: undefined,
+    error: undefined,
     events: [`12 order created  ${owner}/7/1/1`],
   },
   inventory: {
@@ -227,7 +227,7 @@ test("a low wallet and what keeps the books from going on are said in words", ()
   const low = "0.4 AKT, and 1 AKT is to be kept";
   const wallet = [{ denom: "uakt", amount: 400_000n, low }];
   const withdrawals = { ...balance.withdrawals, failed: 2 };
-  const degraded = { ...balance, wallet, withdrawals, trouble: "no node answers" };
+  const degraded = { ...balance, wallet, withdrawals, error: "no node answers" };
   const text = renderView({ ...status, balance: degraded }, options).join("\n");
   assert.match(
     text,

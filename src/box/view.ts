@@ -77,9 +77,9 @@ function servicesBlock({ services, nowMs }: DemoStatus, palette: Palette): strin
 
 function chainBlock({ chain }: DemoStatus, palette: Palette): string[] {
   if (!chain) return [];
-  const { chainId, height, head, orders, bids, leases, owed, landed, failed, trouble } = chain;
+  const { chainId, height, head, orders, bids, leases, owed, landed, failed, error } = chain;
   return [
-    palette.heading(`CHAIN  ${chainId}  block ${height} of ${head ?? "?"}${trouble ? `  ${trouble}` : ""}`),
+    palette.heading(`CHAIN  ${chainId}  block ${height} of ${head ?? "?"}${error ? `  ${error}` : ""}`),
     `  open orders ${orders}, our bids ${bids}, leases ${leases}; messages: waiting ${owed}, landed ${landed}, failed ${failed}`,
     "",
   ];

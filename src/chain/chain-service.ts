@@ -136,7 +136,7 @@ function statusOf(chain: CometChain, outbox: OutboxLoop | undefined, events: rea
     orders: [...chain.mirror.orders()].length,
     bids: [...chain.mirror.bids()].length,
     leases: [...chain.mirror.leases()].length,
-    trouble: reason ?? (outbox && outboxReason(outbox.state)),
+    error: reason ?? (outbox && outboxReason(outbox.state)),
   };
 }
 

@@ -49,7 +49,7 @@ for (const [name, { events, code = 0, hash = "FOREIGN", agoMs = 0 }, expected] o
     const clock = createVirtualClock();
     // The local clock is behind.
     const startedNs = msToNs(clock.now() + 3_600_000);
-    const foreign = createForeignTransactions(us as never, (asked) => asked === "OURS", startedNs, clock, silentLog);
+    const foreign = createForeignTransactions(us as never, (hash) => hash === "OURS", startedNs, clock, silentLog);
     const block = { timeNs: startedNs + msToNs(1 - 2 * agoMs), txs: [{ hash, code, events }] };
     foreign.onStep({ block: block as never });
     assert.equal(foreign.message === undefined, expected === undefined, foreign.message);

@@ -164,7 +164,7 @@ export function readEscrowAccount({ id, state }: akash.Types_Account, height: bi
     settledAt: readInt64(state.settledAt),
     /** Below zero where the account is overdrawn. */
     funds: state.funds.map(({ denom, amount }) => ({ denom, amount: parseDecimal(amount || "0") })),
-    /** What its owner opened it with; anybody may have added to it since. Undefined where the chain does not say. */
+    /** The owner's initial deposit; any account may have added to it since. Undefined where the chain does not return it. */
     opening: state.deposits[0] && readPrice(state.deposits[0].balance),
     transferred: state.transferred.map(readPrice),
   };

@@ -13,7 +13,7 @@ export interface Journal {
   /** Resolves, never rejects, when storage failed and the process must end. */
   readonly died: Promise<ProviderError>;
   readonly counts: Readonly<WriterCounts>;
-  /** The time that rows are given: no earlier than the newest block, so how long ago a row was written is told by this alone. */
+  /** Timestamp of new rows: no earlier than the newest block, so a row's age must be computed with this clock. */
   nowMs(): number;
   /** Rows per table, counted now. */
   rows(): Record<TableName, number>;

@@ -10,7 +10,7 @@ import { realClock } from "../runtime/clock.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { takeLock } from "./lock.ts";
 
-test("a second process is rejected and told who holds the directory, until that one lets go", async (t) => {
+test("a second process is rejected with the holder's id until the holder releases the directory", async (t) => {
   const dir = temporaryFolder(t);
   const first = startJournalProcess(t, "hold", dir);
   assert.equal(await first.firstLine(), "open");
@@ -50,7 +50,7 @@ test("of several that start at once exactly one gets it", async (t) => {
   assert.equal(lines.filter((line) => line.startsWith("AKP_DATA_DIR_IN_USE ")).length, 3, lines.join("\n"));
 });
 
-test("being asked for the lock again does not make the holder lose it", async (t) => {
+test("a failed second request for the lock does not release it", async (t) => {
   const dir = temporaryFolder(t);
   const lock = takeLock(dir, createVirtualClock());
   assert.throws(() => takeLock(dir, createVirtualClock()), { code: "AKP_DATA_DIR_IN_USE" });

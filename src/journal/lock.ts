@@ -96,7 +96,7 @@ export function prepareFolder(dir: string, boundary: Boundary): void {
       syncFolder(dirname(dir));
       boundary.cross("journal", "folder:after");
     }
-    // Asking the system names the cause ("read-only file system"); SQLite would only say that it cannot open a file.
+    // Opening it directly names the cause ("read-only file system"); SQLite would only say that it cannot open a file.
     // The slash makes it complain about a file that stands in the directory's place.
     accessSync(`${dir}/`, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {

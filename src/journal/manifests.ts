@@ -60,7 +60,7 @@ export function createManifests(sql: Sql, clock: Clock) {
     `UPDATE manifests SET withdrawn_at = max(?, received_at + 1), deployed_version = NULL, deployed_body = NULL
      WHERE lease_id = ? AND withdrawn_at IS NULL`,
   );
-  const refuse = sql.run("UPDATE manifests SET refusal = ? WHERE lease_id = ? AND version = ?");
+  const reject = sql.run("UPDATE manifests SET refusal = ? WHERE lease_id = ? AND version = ?");
   const deploy = sql.run(
     `UPDATE manifests SET deployed_version = version, deployed_body = body, refusal = NULL
      WHERE lease_id = ? AND version = ? AND withdrawn_at IS NULL`,
@@ -91,7 +91,7 @@ export function createManifests(sql: Sql, clock: Clock) {
     /** What ran before is not to come back either. */
     withdraw: (leaseId: string) => void withdraw(clock.now(), leaseId),
     /** Neither this nor the next says anything of a newer one that came meanwhile, nor the next of one taken back meanwhile. */
-    noteRefusal: (leaseId: string, version: string, reason: string) => void refuse(reason, leaseId, version),
+    noteRejection: (leaseId: string, version: string, reason: string) => void reject(reason, leaseId, version),
     noteDeployed: (leaseId: string, version: string) => void deploy(leaseId, version),
     remove: (leaseId: string) => void remove(leaseId),
   };

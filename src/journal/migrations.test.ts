@@ -84,7 +84,7 @@ test("intents of the first version keep their numbers, and none of these is give
   });
 });
 
-test("blocks prove nothing about a transaction of the first version, where nobody looked for it in them", (t) => {
+test("blocks prove nothing about a transaction of the first version, which did not search blocks for it", (t) => {
   const path = join(temporaryFolder(t), "journal.db");
   withConnection(path, (connection) => {
     migrate(connection, 0, openBoundary, migrations.slice(0, 1));

@@ -2,7 +2,7 @@
 import type { Boundary } from "../runtime/boundary.ts";
 import type { Connection } from "./connection.ts";
 
-/** "AkPv": tells our file from any other SQLite database. */
+/** "AkPv": distinguishes our file from any other SQLite database. */
 export const applicationId = 0x416b5076;
 
 /** The schema version is the number of steps, in user_version. `intents.timeout_ns` is unused: a stamp stands with its transaction. */

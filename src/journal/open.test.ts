@@ -120,7 +120,7 @@ const damages: Record<string, (path: string) => void> = {
 };
 
 for (const [what, damage] of Object.entries(damages)) {
-  test(`a journal that ${what} is set aside, told of, and the start goes on`, async (t) => {
+  test(`a journal that ${what} is set aside and reported, and the start continues`, async (t) => {
     const dir = await makeJournal(t);
     const path = join(dir, "journal.db");
     damage(path);
@@ -143,7 +143,7 @@ for (const [what, damage] of Object.entries(damages)) {
     await fileSome(journal);
     await journal.close();
     const { journal: next, report: after } = await openJournal({ dir, clock, log });
-    assert.deepEqual(after, { created: false }, "it is told of once");
+    assert.deepEqual(after, { created: false }, "it is reported once");
     assert.equal(next.read.intents.unsettled(100).length, 50);
     await next.close();
   });

@@ -87,7 +87,7 @@ function createRowCount(sql: Sql, tables: Tables): Journal["rows"] {
     Object.fromEntries(counts.map(([name, count]) => [name, count()?.rows ?? 0])) as Record<TableName, number>;
 }
 
-/** Asked by name, never by opening it: closing a second handle would drop SQLite's locks on the file (POSIX). */
+/** By path, never by opening it: closing a second handle would drop SQLite's locks on the file (POSIX). */
 function bytesOf(path: string): number {
   const sizeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   return sizeOf(path) + sizeOf(`${path}-wal`);
@@ -156,7 +156,7 @@ async function reportLoss(
   const reported = loss ?? { reason: "found by a start that did not finish", kept: latest };
   const error = new ProviderError("AKP_JOURNAL_DAMAGED", { path: join(dir, "journal.db"), ...reported });
   log.error("damaged journal set aside", { code: error.code, reason: error.message, advice: error.advice });
-  await writer.durable("tell loss", ({ history }) => {
+  await writer.durable("report loss", ({ history }) => {
     for (const kept of unreported) {
       const line = kept === reported.kept ? error.message : `an older journal lies set aside as ${kept}`;
       history.add({ kind: "journal", subject: kept, line });

@@ -11,7 +11,7 @@ test("an order is remembered with its first end, our bid and what became of that
   const clock = createVirtualClock();
   const { journal } = await openJournal({ dir: temporaryFolder(t), clock, log: silentLog });
   t.after(() => journal.close());
-  const told = await journal.durable("order", ({ orders }) => {
+  const added = await journal.durable("order", ({ orders }) => {
     orders.see({ orderId: "o/1/1/1", ...seen });
     orders.see({ orderId: "o/1/1/1", ...seen, most: "99uact" });
     orders.noteBid("o/1/1/1", "8uact");
@@ -19,7 +19,7 @@ test("an order is remembered with its first end, our bid and what became of that
     const end = { how: "leased", winner: "w", price: "5uact", height: 9n } as const;
     return [...outcomes, orders.end("o/1/1/1", end), orders.end("o/1/1/1", { how: "closed" })];
   });
-  assert.deepEqual(told, [true, false, true, false]);
+  assert.deepEqual(added, [true, false, true, false]);
   assert.deepEqual(journal.read.orders.get("o/1/1/1"), {
     id: 1,
     orderId: "o/1/1/1",

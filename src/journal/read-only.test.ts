@@ -55,8 +55,8 @@ test("what is read at once is of one moment, whatever is written meanwhile", asy
   );
 });
 
-/** Root may read everything, so it becomes somebody else for a while. */
-function asStranger(work: () => void): void {
+/** Root may read every file, so the effective user is another one for a while. */
+function asOtherUser(work: () => void): void {
   const isRoot = process.geteuid?.() === 0;
   if (isRoot) process.seteuid?.(65_534);
   try {
@@ -66,24 +66,24 @@ function asStranger(work: () => void): void {
   }
 }
 
-test("a journal that this user may not read is not told as one that is missing, or that should be written", async (t) => {
+test("a journal without read permission is reported neither as missing nor as to be migrated", async (t) => {
   const dir = temporaryFolder(t);
   await (await journalIn(dir)).close();
-  const refused = () =>
-    asStranger(() =>
+  const assertRejected = () =>
+    asOtherUser(() =>
       assert.throws(() => openToRead(dir, realClock), { code: "AKP_JOURNAL_UNREADABLE", message: /cannot be read/ }),
     );
   const file = join(dir, "journal.db");
   try {
     chmodSync(dir, 0o000);
-    refused();
+    assertRejected();
     chmodSync(dir, 0o755);
     chmodSync(file, 0o000);
-    refused();
+    assertRejected();
     // A log needs its index beside it, which this user cannot make.
     chmodSync(file, 0o444);
     chmodSync(dir, 0o555);
-    refused();
+    assertRejected();
   } finally {
     chmodSync(dir, 0o700);
   }
@@ -103,7 +103,7 @@ test("a reader of a stopped journal, or of a copy with its log, changes no byte 
     assert.throws(() => (reader.read.history as unknown as { add(l: typeof line): void }).add(line), {
       code: "AKP_DATA_DIR_UNWRITABLE",
     });
-    // It starts beside the reader, as if nobody read.
+    // It starts beside the reader, as if there were no reader.
     if (each === dir) await (await journalIn(dir)).close();
     reader.close();
     assert.deepEqual(readFileSync(join(each, "journal.db")), before);
@@ -114,8 +114,8 @@ test("a reader of a stopped journal, or of a copy with its log, changes no byte 
 test("what is missing, of another program or of another version is rejected in words", async (t) => {
   const dir = temporaryFolder(t);
   const path = join(dir, "journal.db");
-  const refused = (code: string) => assert.throws(() => openToRead(dir, realClock), { code });
-  refused("AKP_JOURNAL_MISSING");
+  const assertRejected = (code: string) => assert.throws(() => openToRead(dir, realClock), { code });
+  assertRejected("AKP_JOURNAL_MISSING");
   await (await journalIn(dir)).close();
   const set = (pragma: string) => {
     const connection = connect(path);
@@ -123,13 +123,13 @@ test("what is missing, of another program or of another version is rejected in w
     connection.close();
   };
   set("user_version = 1");
-  refused("AKP_JOURNAL_TOO_OLD");
+  assertRejected("AKP_JOURNAL_TOO_OLD");
   set("user_version = 1000");
-  refused("AKP_JOURNAL_TOO_NEW");
+  assertRejected("AKP_JOURNAL_TOO_NEW");
   set("application_id = 1");
-  refused("AKP_JOURNAL_CORRUPT");
+  assertRejected("AKP_JOURNAL_CORRUPT");
   writeFileSync(path, "this is no database");
-  refused("AKP_JOURNAL_CORRUPT");
+  assertRejected("AKP_JOURNAL_CORRUPT");
   writeFileSync(path, "");
-  refused("AKP_JOURNAL_TOO_OLD");
+  assertRejected("AKP_JOURNAL_TOO_OLD");
 });

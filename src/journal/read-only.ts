@@ -50,7 +50,7 @@ function connectToRead(path: string): Connection {
   }
 }
 
-/** Somebody who only reads is not to be told to write. */
+/** A reader must not get the advice to write. */
 function unreadable(path: string, thrown: unknown): ProviderError | undefined {
   const isOurs = thrown instanceof ProviderError;
   if (isOurs ? thrown.code !== "AKP_DATA_DIR_UNWRITABLE" : systemCodeOf(thrown) === undefined) return undefined;

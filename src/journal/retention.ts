@@ -1,4 +1,4 @@
-/** Everything has an end: old rows go, in slices, and never one that is still owed or alive. */
+/** Deletes old rows in slices, never one that is still in use. */
 import type { Timer } from "../runtime/clock.ts";
 import type { RuntimeDeps } from "../runtime/deps.ts";
 import { day, minute } from "../runtime/durations.ts";
@@ -29,7 +29,7 @@ export const journalHistoryKeepMs = 90 * day;
 export const policies: readonly RetentionPolicy[] = [
   // Long enough for a dispute about last month's bill; fifteen a minute for that time, about 1 GB.
   { table: "intents", endedAt: "settled_at", keepMs: 45 * day, keepRows: 1_000_000 },
-  // "Why did you not bid?" is asked within days.
+  // "Why did you not bid?" is a question of the following days.
   { table: "decisions", endedAt: "at", keepMs: 14 * day, keepRows: 500_000 },
   // 2,000 leases, each with what it earned, a withdrawal and its fee every day of that time: about 1 GB.
   { table: "ledger", endedAt: "at", keepMs: journalLedgerKeepMs, keepRows: 3_300_000 },
@@ -38,7 +38,7 @@ export const policies: readonly RetentionPolicy[] = [
   { table: "history", endedAt: "at", keepMs: journalHistoryKeepMs, keepRows: 200_000, counted: true },
   // Three thousand a day for that time, about 300 MB.
   { table: "orders", endedAt: "ended_at", keepMs: journalOrdersKeepMs, keepRows: 270_000 },
-  // Tenants and operators ask about the last days. As many as a thousand leases may have; under 200 MB.
+  // Covers questions about the last days for a thousand leases; under 200 MB.
   { table: "occurrences", endedAt: "last_at", keepMs: 30 * day, keepRows: 200_000, counted: true },
 ];
 
@@ -140,7 +140,7 @@ function createRemoval(
   const tooOld = sql.run(
     `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE ${endedAt} < ? ORDER BY ${endedAt} LIMIT ?)`,
   );
-  // Ids only grow, so the rows newer than one are counted without reading them; where they do not tell, by reading an index.
+  // Ids only grow, so newer rows are counted by id without reading them; tables whose ids do not show the order use an index.
   const older = counted
     ? `ORDER BY ${endedAt}, id LIMIT min(?, max(0, (SELECT count(*) FROM ${table}) - ${keepRows}))`
     : `WHERE ${endedAt} IS NOT NULL AND id <= (SELECT max(id) FROM ${table}) - ${keepRows} ORDER BY id LIMIT ?`;

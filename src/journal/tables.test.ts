@@ -133,7 +133,7 @@ const keyedActions: fc.Arbitrary<Action>[] = [
   fc.tuple(name, name, text).map(([leaseId, version, refusal]) => (to, model) => {
     const manifest = model.manifests.get(leaseId);
     if (manifest?.version === version) model.manifests.set(leaseId, { ...manifest, refusal });
-    return { ...nothing, got: to.manifests.noteRefusal(leaseId, version, refusal) };
+    return { ...nothing, got: to.manifests.noteRejection(leaseId, version, refusal) };
   }),
   fc.tuple(name, name).map(([leaseId, version]) => (to, model) => {
     const { refusal: _, ...manifest } = model.manifests.get(leaseId) ?? {};
@@ -341,7 +341,7 @@ function assertSameDeadlines({ deadlines }: TableReads, wanted: Deadline[]): voi
   assert.equal(deadlines.get("never", "used"), undefined);
 }
 
-test("observed time is kept in whole milliseconds, although a real clock tells parts of one", async (t) => {
+test("observed time is stored in whole milliseconds, although the real clock has fractions", async (t) => {
   const { journal } = await openJournal({ dir: memoryFolder(t), clock: createVirtualClock(), log: silentLog });
   t.after(() => journal.close());
   await journal.durable("unhealth", ({ unhealth }) =>

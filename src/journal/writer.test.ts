@@ -178,7 +178,7 @@ test("a crash between commit and acknowledgement acknowledges nothing, and nothi
   await assert.rejects(journal.close(), { name: "SimulatedCrash" });
 });
 
-test("counts tell rows, bytes and how long the disk took", async (t) => {
+test("counts include rows, bytes and the time of disk writes", async (t) => {
   const { journal } = await openCounted(t, realClock);
   await journal.durable("unit", note("unit"));
   assert.equal(journal.rows().history, 1);

@@ -84,7 +84,7 @@ export class Writer {
 
   /** Takes no more units and resolves when those that wait are settled. */
   async drain(): Promise<void> {
-    this.#closedFor ??= "it was told to close";
+    this.#closedFor ??= "it was closed";
     this.#wake();
     await this.#flushing;
   }

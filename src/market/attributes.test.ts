@@ -31,8 +31,8 @@ test("a required key is a pattern, and its value must be equal", () => {
 });
 
 test("missing attributes are returned in the required order", () => {
-  const asked = [{ key: "b", value: "1" }, own[0] ?? { key: "", value: "" }, { key: "a", value: "2" }];
-  assert.deepEqual(unsatisfied(asked, own), [asked[0], asked[2]]);
+  const required = [{ key: "b", value: "1" }, own[0] ?? { key: "", value: "" }, { key: "a", value: "2" }];
+  assert.deepEqual(unsatisfied(required, own), [required[0], required[2]]);
   assert.deepEqual(unsatisfied([], []), []);
 });
 
@@ -43,11 +43,11 @@ test("the result equals a comparison of all pairs", () => {
   });
   const list = fc.array(fc.record({ key, value: fc.constantFrom("x", "y") }), { maxLength: 6 });
   fc.assert(
-    fc.property(list, list, (asked, had) => {
-      const slowly = asked.filter(
+    fc.property(list, list, (required, had) => {
+      const slowly = required.filter(
         (need) => !had.some((have) => have.value === need.value && globMatches(need.key, have.key)),
       );
-      assert.deepEqual(unsatisfied(asked, had), slowly);
+      assert.deepEqual(unsatisfied(required, had), slowly);
     }),
     { numRuns: runs(500, 50_000) },
   );
@@ -55,7 +55,7 @@ test("the result equals a comparison of all pairs", () => {
 
 test("ten thousand attributes are compared with a hundred by reading each of the hundred once", () => {
   let reads = 0;
-  const asked = Array.from({ length: 10_000 }, (_, at) => ({ key: `key-${at}`, value: "true" }));
+  const required = Array.from({ length: 10_000 }, (_, at) => ({ key: `key-${at}`, value: "true" }));
   const had = Array.from({ length: 100 }, (_, at) => ({
     value: "true",
     get key() {
@@ -63,6 +63,6 @@ test("ten thousand attributes are compared with a hundred by reading each of the
       return `key-${at * 2}`;
     },
   }));
-  assert.equal(unsatisfied(asked, had).length, 9_900);
+  assert.equal(unsatisfied(required, had).length, 9_900);
   assert.equal(reads, 100);
 });

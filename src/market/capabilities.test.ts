@@ -6,7 +6,7 @@ import type { Attribute } from "./group-spec.ts";
 
 const attribute = (key: string, value = "true"): Attribute => ({ key, value });
 const volume = (...attributes: Attribute[]) => ({ name: "data", bytes: 2n ** 30n, attributes });
-const card = (...keys: string[]) => ({ count: 1n, attributes: keys.map((key) => attribute(key)) });
+const gpuOf = (...keys: string[]) => ({ count: 1n, attributes: keys.map((key) => attribute(key)) });
 
 const own = [
   attribute("capabilities/storage/1/class", "beta2"),
@@ -37,12 +37,12 @@ const cases: [what: string, change: Parameters<typeof aUnit>[0], missing: string
     { storage: [volume(attribute("class", "x")), volume(attribute("class", "y"))] },
     ["storage", "storage"],
   ],
-  ["one of several models is enough", { gpu: card("vendor/nvidia/model/h100", "vendor/nvidia/model/a100") }, []],
-  ["any model of a vendor", { gpu: card("vendor/nvidia/model/*") }, []],
-  ["a pattern does not cross a slash", { gpu: card("vendor/*") }, ["gpu"]],
-  ["a model with its memory", { gpu: card("vendor/nvidia/model/a100/ram/80Gi") }, []],
-  ["a model that we do not have", { gpu: card("vendor/nvidia/model/h100") }, ["gpu"]],
-  ["a card of any kind", { gpu: card() }, []],
+  ["one of several models is enough", { gpu: gpuOf("vendor/nvidia/model/h100", "vendor/nvidia/model/a100") }, []],
+  ["any model of a vendor", { gpu: gpuOf("vendor/nvidia/model/*") }, []],
+  ["a pattern does not cross a slash", { gpu: gpuOf("vendor/*") }, ["gpu"]],
+  ["a model with its memory", { gpu: gpuOf("vendor/nvidia/model/a100/ram/80Gi") }, []],
+  ["a model that we do not have", { gpu: gpuOf("vendor/nvidia/model/h100") }, ["gpu"]],
+  ["a GPU of any kind", { gpu: gpuOf() }, []],
 ];
 
 for (const [what, change, missing] of cases) {

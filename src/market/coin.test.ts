@@ -64,12 +64,12 @@ test("what is not a coin is rejected with the reason and an example", () => {
 });
 
 test("an amount below zero or above 256 bits is rejected", () => {
-  const refused = { code: "AKP_VALUE_OUT_OF_RANGE" };
-  assert.throws(() => parseCoin(`${2n ** 256n}uakt`), refused);
-  assert.throws(() => parseDecCoin(`${2n ** 256n}uakt`), refused);
-  assert.throws(() => coinOf(-1n, "uakt"), refused);
-  assert.throws(() => decCoinOf(parseDecimal("-0.1"), "uakt"), refused);
-  assert.throws(() => addCoins(parseCoin(`${2n ** 256n - 1n}uakt`), parseCoin("1uakt")), refused);
+  const outOfRange = { code: "AKP_VALUE_OUT_OF_RANGE" };
+  assert.throws(() => parseCoin(`${2n ** 256n}uakt`), outOfRange);
+  assert.throws(() => parseDecCoin(`${2n ** 256n}uakt`), outOfRange);
+  assert.throws(() => coinOf(-1n, "uakt"), outOfRange);
+  assert.throws(() => decCoinOf(parseDecimal("-0.1"), "uakt"), outOfRange);
+  assert.throws(() => addCoins(parseCoin(`${2n ** 256n - 1n}uakt`), parseCoin("1uakt")), outOfRange);
 });
 
 test("different tokens are never added", () => {

@@ -134,7 +134,7 @@ function parseList<C extends { denom: string }>(
 
 function checkDenom(denom: string): string {
   if (isDenom(denom)) return denom;
-  const reason = "it must be a letter followed by 2 to 127 letters, digits or any of / : . _ -";
+  const reason = "it must begin with a-z or A-Z, followed by 2 to 127 letters, digits or any of / : . _ -";
   throw malformed(denom, "a denom", reason, "uakt");
 }
 

@@ -89,14 +89,14 @@ test("what the chain does not read as a decimal is rejected with the reason and 
 test("a decimal beyond the chain's range is rejected", () => {
   const largest = decimalFromAtto(most);
   const smallest = decimalFromAtto(1n);
-  const refused = { code: "AKP_VALUE_OUT_OF_RANGE", advice: "It must lie between -2^256 and 2^256." };
-  assert.throws(() => parseDecimal(String(2n ** 256n)), refused);
-  assert.throws(() => parseDecimal(`-${2n ** 256n}`), refused);
-  assert.throws(() => addDecimals(largest, smallest), refused);
-  assert.throws(() => subDecimals(decimalFromAtto(-most), smallest), refused);
-  assert.throws(() => mulDecimals(largest, decimalOf(2n)), refused);
-  assert.throws(() => quoDecimals(largest, smallest), refused);
-  assert.throws(() => toInteger(largest, "up"), refused);
+  const outOfRange = { code: "AKP_VALUE_OUT_OF_RANGE", advice: "It must lie between -2^256 and 2^256." };
+  assert.throws(() => parseDecimal(String(2n ** 256n)), outOfRange);
+  assert.throws(() => parseDecimal(`-${2n ** 256n}`), outOfRange);
+  assert.throws(() => addDecimals(largest, smallest), outOfRange);
+  assert.throws(() => subDecimals(decimalFromAtto(-most), smallest), outOfRange);
+  assert.throws(() => mulDecimals(largest, decimalOf(2n)), outOfRange);
+  assert.throws(() => quoDecimals(largest, smallest), outOfRange);
+  assert.throws(() => toInteger(largest, "up"), outOfRange);
   assert.equal(toInteger(largest, "truncate"), 2n ** 256n - 1n);
 });
 

@@ -18,17 +18,17 @@ test("committed amounts are rounded half up, and never to zero", () => {
     [0n, 50, 0n],
     [2n ** 70n, 100, 2n ** 69n],
   ];
-  for (const [asked, percent, expected] of cases) assert.equal(committed(asked, percent), expected);
+  for (const [requested, percent, expected] of cases) assert.equal(committed(requested, percent), expected);
 });
 
 test("committed amounts are within half a unit of what the overcommit allows", () => {
   fc.assert(
-    fc.property(fc.bigInt({ min: 1n, max: 2n ** 60n }), fc.nat(10_000), (asked, percent) => {
+    fc.property(fc.bigInt({ min: 1n, max: 2n ** 60n }), fc.nat(10_000), (requested, percent) => {
       const sold = 100n + BigInt(percent);
-      const aside = committed(asked, percent);
-      const excess = 2n * (aside * sold - asked * 100n);
+      const aside = committed(requested, percent);
+      const excess = 2n * (aside * sold - requested * 100n);
       assert.ok(aside === 1n || (excess <= sold && excess > -sold));
-      assert.ok(aside >= 1n && aside <= asked);
+      assert.ok(aside >= 1n && aside <= requested);
     }),
     { numRuns: runs(300, 20_000) },
   );

@@ -6,7 +6,7 @@ import { goQuote, plainOf, readFirstValue } from "./go-json.ts";
 
 const read = (text: string) => plainOf(readFirstValue(text, { mostDepth: 100, mostValues: 10_000 }));
 
-/** As Go's decoder tells them. */
+/** Messages of Go's decoder. */
 const faults: readonly (readonly [string, string])[] = [
   ["", "EOF"],
   [" \n\t\r ", "EOF"],

@@ -155,7 +155,7 @@ class GoJsonReader {
   }
 
   #readLiteral(word: string, value: boolean | null): GoJson {
-    for (const letter of word) this.#expect(letter, `in literal ${word} (expecting '${letter}')`);
+    for (const char of word) this.#expect(char, `in literal ${word} (expecting '${char}')`);
     return value;
   }
 }

@@ -67,7 +67,8 @@ test("a wildcard stands for every model that is not named", () => {
   const large = gpuOf({ vendor: "nvidia", name: "a100", memorySize: "80Gi", interface: "SXM4" });
   const t4 = gpuOf({ vendor: "nvidia", name: "t4", memorySize: "16Gi", interface: "PCIe" });
   const there = [t4, small, large];
-  const keys = (...asked: string[]) => modelsFor(read(...asked), there).map((demand) => gpuAttribute(demand).key);
+  const keys = (...requested: string[]) =>
+    modelsFor(read(...requested), there).map((demand) => gpuAttribute(demand).key);
   assert.deepEqual(keys("vendor/nvidia/model/*"), ["vendor/nvidia/model/a100", "vendor/nvidia/model/t4"]);
   assert.deepEqual(keys("vendor/nvidia/model/*/ram/80Gi"), ["vendor/nvidia/model/a100/ram/80Gi"]);
   assert.deepEqual(keys("vendor/nvidia/model/*", "vendor/nvidia/model/a100/ram/24Gi"), ["vendor/nvidia/model/t4"]);
@@ -95,12 +96,12 @@ test("an attribute survives reading and writing, and a GPU that satisfies it mat
     { requiredKeys: ["vendor", "model"] },
   );
   fc.assert(
-    fc.property(demand, (asked) => {
-      const [again] = read(gpuAttribute(asked).key);
-      assert.deepEqual({ ...again }, { ...asked });
-      const { vendor, model, memoryGi = 7n, interface: kind = "pcie" } = asked;
-      assert.ok(gpuSatisfies({ vendor, model, memoryGi, interface: kind }, asked));
-      assert.ok(!gpuSatisfies({ vendor, model: "v100", memoryGi, interface: kind }, asked));
+    fc.property(demand, (requested) => {
+      const [again] = read(gpuAttribute(requested).key);
+      assert.deepEqual({ ...again }, { ...requested });
+      const { vendor, model, memoryGi = 7n, interface: kind = "pcie" } = requested;
+      assert.ok(gpuSatisfies({ vendor, model, memoryGi, interface: kind }, requested));
+      assert.ok(!gpuSatisfies({ vendor, model: "v100", memoryGi, interface: kind }, requested));
     }),
     { numRuns: runs(300, 10_000) },
   );

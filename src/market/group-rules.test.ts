@@ -36,7 +36,7 @@ const edges: [what: string, right: Partial<ResourceUnit>, wrong: Partial<Resourc
     { gpu: { count: 25n, attributes: [] } },
     /gpus must be from 0 to 24/,
   ],
-  ["a card for its attributes", { gpu: { count: 1n, attributes } }, { gpu: { count: 0n, attributes } }, /and no gpu/],
+  ["a GPU for its attributes", { gpu: { count: 1n, attributes } }, { gpu: { count: 0n, attributes } }, /and no gpu/],
   [
     "much storage",
     { storage: [{ name: "a", bytes: 32n * tebi, attributes: [] }], count: 1 },

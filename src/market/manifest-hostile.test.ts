@@ -1,4 +1,4 @@
-/** Manifests that are meant to hurt: each is told what is wrong with it, in few words and in little time. */
+/** Malicious manifests: each is rejected with a short reason in little time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sampleExpose, sampleResources, sampleService } from "../../test/support/samples/lease-samples.ts";
@@ -101,5 +101,5 @@ function catchOf(act: () => unknown): ProviderError {
     assert.ok(thrown instanceof ProviderError);
     return thrown;
   }
-  assert.fail("nothing was refused");
+  assert.fail("the manifest was not rejected");
 }

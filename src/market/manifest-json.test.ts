@@ -14,20 +14,20 @@ const { manifest } = webWish({ placements: ["east", "west"] });
 const whole = JSON.stringify(manifest);
 const version = Buffer.from(manifestHash(manifest)).toString("hex");
 
-function refusal(body: string | Uint8Array): string {
+function rejectionOf(body: string | Uint8Array): string {
   try {
     readManifest(body, mostBytes);
   } catch (thrown) {
     if (ProviderError.is(thrown, "AKP_MANIFEST_UNREADABLE")) return thrown.message;
     throw thrown;
   }
-  return assert.fail("it was not refused");
+  return assert.fail("it was not rejected");
 }
 
 const inService = (fields: string) => `[{"services":[{${fields}}]}]`;
 const inValue = (value: string) => inService(`"resources":{"cpu":{"units":{"val":${value}}}}`);
 
-/** As Go's decoder tells them. */
+/** Messages of Go's decoder. */
 const mismatches: readonly (readonly [string, string])[] = [
   ["1", "json: cannot unmarshal number into Go value of type v2beta3.Manifest"],
   ["true", "json: cannot unmarshal bool into Go value of type v2beta3.Manifest"],
@@ -56,7 +56,7 @@ const mismatches: readonly (readonly [string, string])[] = [
     inService('"resources":{"endpoints":[{"kind":"SHARED_HTTP"}]}'),
     "json: cannot unmarshal string into Go struct field Endpoint.services.resources.endpoints.kind of type v1beta4.Endpoint_Kind",
   ],
-  // The first of several is told, unless an amount is wrong.
+  // The first of several is reported, unless an amount is wrong.
   ['[{"name":1,"services":2}]', "json: cannot unmarshal number into Go struct field Group.name of type string"],
   [`[{"name":1},${inValue('"x"').slice(1)}`, 'math/big: cannot unmarshal "x" into a *big.Int'],
   [inValue("null"), 'math/big: cannot unmarshal "" into a *big.Int'],
@@ -70,7 +70,7 @@ const mismatches: readonly (readonly [string, string])[] = [
 ];
 
 test("a wrong type is reported in Go's words", () => {
-  for (const [body, message] of mismatches) assert.equal(refusal(body), message, body.slice(0, 200));
+  for (const [body, message] of mismatches) assert.equal(rejectionOf(body), message, body.slice(0, 200));
 });
 
 test("amounts are read as Go's numbers and written in digits", () => {
@@ -121,8 +121,8 @@ test("what is not given is not the same as what is given empty", () => {
 
 test("services that lack a part are reported with it", () => {
   const { manifest, lacks } = readManifest('[{"services":[{"resources":{"id":1}},{}]}]', mostBytes);
-  const told = manifest[0]?.services.map((service) => lacks.get(service));
-  assert.deepEqual(told, ["CPU must not be nil", "resources ID must be > 0"]);
+  const reasons = manifest[0]?.services.map((service) => lacks.get(service));
+  assert.deepEqual(reasons, ["CPU must not be nil", "resources ID must be > 0"]);
 });
 
 test("an oversized body is rejected before it is parsed", () => {

@@ -23,8 +23,8 @@ const onDisk = (name: string, mount = "") =>
     params: { storage: [{ name, mount, readOnly: false }] },
   });
 
-/** Names that would leave the path or the label that they are meant for, and numbers that nobody means. */
-const refused: readonly (readonly [string, readonly ManifestGroup[], string])[] = [
+/** Names that would escape their path or label, and numbers out of any sensible range. */
+const rejected: readonly (readonly [string, readonly ManifestGroup[], string])[] = [
   ["a name with a slash", withService({ name: "../a" }), 'invalid manifest: service "../a" name is invalid'],
   ["a name with a line end", withService({ name: "a\n" }), 'invalid manifest: service "a\\n" name is invalid'],
   [
@@ -120,7 +120,7 @@ const refused: readonly (readonly [string, readonly ManifestGroup[], string])[] 
 ];
 
 test("unsafe names and absurd numbers are rejected with a message", () => {
-  for (const [name, manifest, words] of refused) assert.equal(faultOfManifest(manifest), words, name);
+  for (const [name, manifest, words] of rejected) assert.equal(faultOfManifest(manifest), words, name);
 });
 
 test("what is within bounds passes: wildcard hosts, long names, ports in order, variables and ports given twice", () => {

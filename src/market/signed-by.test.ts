@@ -10,7 +10,7 @@ const audited = new Map([
 ]);
 
 const cases: [what: string, allOf: string[], anyOf: string[], allOfMissing: string[], anyOfMissing: string[]][] = [
-  ["nobody asked for", [], [], [], []],
+  ["no auditor required", [], [], [], []],
   ["each of those who must all sign has", ["alice"], [], [], []],
   ["one of those who must all sign has signed less", ["alice", "bob"], [], ["bob"], []],
   ["one of those who must all sign is unknown", ["alice", "carol"], [], ["carol"], []],

@@ -34,9 +34,9 @@ for (const { who, prices } of [
     const stage = await setUpEscrows(t);
     const lease = await oneLease(stage, 1n, "20000uact", ...prices);
     const life = await stage.start();
-    const told: unknown[] = [];
+    const messages: unknown[] = [];
     for (const topic of ["akash.provider.balance.escrow", "akash.provider.balance.withdrawal"] as const) {
-      life.bus.subscribe(topic, ({ data }) => void told.push(data));
+      life.bus.subscribe(topic, ({ data }) => void messages.push(data));
     }
     await stage.blocks(19);
     assert.deepEqual([await stage.state(lease), filed(life)], ["active", []]);
@@ -44,7 +44,7 @@ for (const { who, prices } of [
     assert.equal(await stage.state(lease), "insufficient_funds");
     assert.deepEqual(filed(life), ["withdrawLease"], "never a message that closes a bid");
     assert.match(life.withdrawals()[0]?.why ?? "", /the escrow is spent since height \d+: settling it ends the lease/);
-    const states = told.map((each) => (each as { state: string }).state);
+    const states = messages.map((each) => (each as { state: string }).state);
     assert.deepEqual(
       states.filter((state) => state !== "soon"),
       ["spent", "done"],
@@ -69,7 +69,7 @@ test("a deposit in time keeps the lease, and nothing is filed", async (t) => {
   const lease = await oneLease(stage, 1n, "20000uact", ["us", "1000uact"]);
   const life = await stage.start();
   await stage.blocks(10);
-  // No event tells of a deposit: it is seen in what is read before anything is done.
+  // A deposit emits no event: the read before the close shows it.
   await stage.topUp(1n, "1000000uact");
   await stage.blocks(30);
   assert.deepEqual([await stage.state(lease), filed(life)], ["active", []]);
@@ -150,16 +150,16 @@ test("failing reads of escrows back off, also while blocks arrive", async (t) =>
   const stage = await setUpEscrows(t);
   const lease = await oneLease(stage, 1n, "20000uact", ["us", "1000uact"]);
   await stage.start();
-  let refused = 0;
-  stage.asked = (question) => {
+  let failures = 0;
+  stage.onQuery = (question) => {
     if (!question.includes("akash.escrow.v1.Query/Payments")) return;
-    refused += 1;
+    failures += 1;
     throw new Error("out of memory");
   };
   // It is spent since about the twentieth; every round tries three times.
   await stage.blocks(80);
-  assert.ok(refused > 3 && refused <= 3 * 12, `${refused}`);
-  stage.asked = () => undefined;
+  assert.ok(failures > 3 && failures <= 3 * 12, `${failures}`);
+  stage.onQuery = () => undefined;
   await stage.blocks(14);
   assert.equal(await stage.state(lease), "insufficient_funds");
 });
@@ -170,12 +170,12 @@ test("an unreadable escrow does not keep others from being settled, and is read 
   const lease = await oneLease(stage, 2n, "20000uact", ["us", "1000uact"]);
   const life = await stage.start({ options: { intervalMs: 2 * minute } });
   const path = Buffer.from(`/${odd.dseq}`).toString("hex");
-  stage.asked = (question) => {
+  stage.onQuery = (question) => {
     if (question.includes("escrow.v1.Query/Payments") && question.includes(path)) throw new Error("panic");
   };
   await stage.blocks(40);
   assert.deepEqual([await stage.state(odd), await stage.state(lease)], ["active", "insufficient_funds"]);
-  stage.asked = () => undefined;
+  stage.onQuery = () => undefined;
   await stage.blocks(25);
   assert.equal(await stage.state(odd), "insufficient_funds");
   assert.equal(life.withdrawals().length, 2);

@@ -45,13 +45,13 @@ async function saysNo(stage: BidStage, one: BiddingProvider, order: OrderId, rea
   const key = formatOrderId(order);
   await stage.until("a no", () => one.engine.order(key)?.verdict === "no");
   assert.equal(one.journal.read.intents.about(key).length, 0, "nothing was sent");
-  const refused = one.engine.why(key)[0]?.decisions[0]?.checks.filter(({ verdict }) => verdict === "fail") ?? [];
+  const failed = one.engine.why(key)[0]?.decisions[0]?.checks.filter(({ verdict }) => verdict === "fail") ?? [];
   assert.deepEqual(
-    refused.map(({ name }) => name),
+    failed.map(({ name }) => name),
     ["depositCovered"],
   );
-  assert.match(refused[0]?.reason ?? "", reason);
-  await stage.until("trouble", () => one.status()?.trouble !== undefined);
+  assert.match(failed[0]?.reason ?? "", reason);
+  await stage.until("the error", () => one.status()?.trouble !== undefined);
   assert.match(one.status()?.trouble ?? "", reason, "status says why bidding stands still");
   assert.match(one.detail(), reason);
 }
@@ -153,7 +153,7 @@ test("without money for deposits nothing is bid, also after a restart, until ear
 
 test("a bid that was filed and cannot be paid is made when there is money, however long that takes", async (t) => {
   const play = async (stage: BidStage) => {
-    // Nothing is kept back for fees, so that the bid is filed although nobody can send it.
+    // No reserve for fees, so that the bid is filed although it cannot be sent.
     const parts = { options: { ...options, minimumBalance: [], fee: undefined }, balance };
     const one = await stage.provider("one", parts);
     await drain(stage, "uakt", 5_500n);

@@ -120,7 +120,7 @@ test("while the chain stands still, escrows are read no more often than the inte
   const life = await stage.start({ options: { intervalMs: 10 * minute } });
   await stage.blocks(45);
   let readings = 0;
-  stage.asked = (question) => {
+  stage.onQuery = (question) => {
     if (question.includes("akash.escrow.v1.Query/Payments")) readings += 1;
   };
   await stage.clock.advance(60 * minute);

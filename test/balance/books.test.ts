@@ -160,13 +160,13 @@ test("deposits of others into the escrow of our bid are not booked", async (t) =
     await stage.until("the bid is there", () => first.chain.mirror.bid(bid) !== undefined);
     const { clock, node } = stage;
     const deps = { chainId: node.chainId, chain: first.chain.broadcaster, settings: sendSettings, clock };
-    const stranger = { signer: stage.signer("two"), random: createSeededRandom(3) };
+    const otherProvider = { signer: stage.signer("two"), random: createSeededRandom(3) };
     const message = packMessage("deposit", {
-      signer: stranger.signer.address,
+      signer: otherProvider.signer.address,
       id: { scope: Scope.bid, xid: formatBidId(bid) },
       deposit: { amount: { denom: "uakt", amount: "77" }, sources: [Source.balance] },
     });
-    await sendMessages({ ...deps, ...stranger }, [message]);
+    await sendMessages({ ...deps, ...otherProvider }, [message]);
     await first.stop();
     const again = await stage.provider("one", { balance });
     await stage.until("its deposit is booked", () => hasBid(again, bid));
@@ -209,7 +209,7 @@ test("what ends while no node answers, in blocks that are lost then, is booked w
     await stage.close(1n);
     await stage.close(2n);
     await stage.blocks(60);
-    assert.equal(row()?.ended, undefined, "that nobody answers is no end");
+    assert.equal(row()?.ended, undefined, "a missing answer is no end");
     away = false;
     await stage.until("both are home", () => one.journal.read.deposits.all().length === 0);
     await stage.until("the lease has ended", () => row()?.ended !== undefined);
@@ -272,16 +272,16 @@ test("what cannot be read at the start is booked as soon as a node answers", asy
     await first.stop();
     await stage.close(1n);
     let silent = true;
-    let asked = 0;
+    let queryCount = 0;
     const isFaulty = ({ text }: RpcRequest) => {
       const isIt = silent && text.includes('v1beta5.Query/Bid"');
-      if (isIt) asked += 1;
+      if (isIt) queryCount += 1;
       return isIt;
     };
     const nodes = () => [withFault(stage, isFaulty)];
     const again = await stage.provider("one", { balance, nodes });
-    await stage.until("it was asked for in vain", () => asked > 3);
-    assert.equal(hasBid(again, bid), true, "that nobody answers is no proof");
+    await stage.until("failed queries", () => queryCount > 3);
+    assert.equal(hasBid(again, bid), true, "a missing answer is no proof");
     silent = false;
     await stage.until("it is home", () => !hasBid(again, bid));
     await checkWallet(stage, again, before);

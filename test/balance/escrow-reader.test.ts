@@ -22,16 +22,16 @@ async function someEscrows(stage: EscrowStage): Promise<DeploymentId[]> {
 /** Something happens after the first answer of any kind. */
 function interrupted(queries: Queries, happening: () => void): Queries {
   let isFirst = true;
-  const after = async <T>(asked: Promise<T>): Promise<T> => {
-    const answer = await asked;
+  const after = async <T>(answering: Promise<T>): Promise<T> => {
+    const answer = await answering;
     if (isFirst) happening();
     isFirst = false;
     return answer;
   };
   return {
     ...queries,
-    deployment: (...asked) => after(queries.deployment(...asked)),
-    openEscrowAccounts: (...asked) => after(queries.openEscrowAccounts(...asked)),
+    deployment: (...args) => after(queries.deployment(...args)),
+    openEscrowAccounts: (...args) => after(queries.openEscrowAccounts(...args)),
   };
 }
 
@@ -40,7 +40,7 @@ for (const { how, more } of [
   { how: "from the chain's lists", more: rpcMirrorSingles },
 ]) {
   /** Those that never were are left out as those are that ended. */
-  const askedFor = (ids: readonly DeploymentId[]) => [
+  const requestedIds = (ids: readonly DeploymentId[]) => [
     ...ids,
     ...Array.from(
       { length: more },
@@ -50,7 +50,7 @@ for (const { how, more } of [
 
   test(`an escrow read ${how} is of one height, with all payments in the chain's order`, async (t) => {
     const stage = await setUpEscrows(t);
-    const ids = askedFor(await someEscrows(stage));
+    const ids = requestedIds(await someEscrows(stage));
     const height = stage.node.height;
     const queries = interrupted(stage.queries, () => void stage.node.step());
     const { escrows } = await readEscrows(queries, ids, { atOrAbove: height });
@@ -70,7 +70,7 @@ for (const { how, more } of [
 
   test(`escrows read ${how} are read again after the node pruned the height`, async (t) => {
     const stage = await setUpEscrows(t);
-    const ids = askedFor(await someEscrows(stage));
+    const ids = requestedIds(await someEscrows(stage));
     const queries = interrupted(stage.queries, () => {
       for (let made = 0; made <= chainStatesKept; made += 1) stage.node.step();
     });
@@ -85,26 +85,26 @@ for (const { how, more } of [
 test("where no node gives whole lists, many escrows are read one by one as well", async (t) => {
   const stage = await setUpEscrows(t);
   const ids = await someEscrows(stage);
-  const refusing: Queries = {
+  const failing: Queries = {
     ...stage.queries,
     openEscrowPayments: () => Promise.reject(new Error("this node does not serve lists")),
   };
   const many = Array.from({ length: rpcMirrorSingles }, () => ids[0] as DeploymentId);
-  const { escrows } = await readEscrows(refusing, [...ids, ...many], {});
+  const { escrows } = await readEscrows(failing, [...ids, ...many], {});
   assert.deepEqual([escrows.length, escrows[0]?.payments.length], [2 + many.length, 2]);
 });
 
 test("where nodes keep no state for as long as reading many takes, each escrow is still of one height", async (t) => {
   const stage = await setUpEscrows(t);
   const ids = await someEscrows(stage);
-  let asked = 0;
+  let calls = 0;
   const forgetting: Queries = {
     ...stage.queries,
     openEscrowPayments: () => Promise.reject(new Error("the state is gone")),
     async deployment(...question) {
-      asked += 1;
+      calls += 1;
       // Every so often so many blocks come that the states before are forgotten.
-      if (asked % 20 === 0) for (let made = 0; made <= chainStatesKept; made += 1) stage.node.step();
+      if (calls % 20 === 0) for (let made = 0; made <= chainStatesKept; made += 1) stage.node.step();
       return stage.queries.deployment(...question);
     },
   };

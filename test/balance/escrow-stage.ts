@@ -43,7 +43,7 @@ export interface EscrowStage extends Pick<MoneyChain, "node" | "queries"> {
   /** Whether our provider reaches the chain. */
   isAway: boolean;
   /** Called with every question of our provider; what it throws is the answer. */
-  asked: (question: string) => void;
+  onQuery: (question: string) => void;
   /** A deployment with one lease per price, of whom it names, in this order. */
   lease(dseq: bigint, funds: string, ...prices: readonly Wanted[]): Promise<LeaseId[]>;
   /** Those that were left for later. */
@@ -88,20 +88,20 @@ export async function setUpEscrows(t: Owner, settings: MarketplaceSettings = {})
 
   async function act(key: TestKey, ...messages: Message[]): Promise<void> {
     await submit(key, ...messages);
-    const refused = (await block()).txResults.find(({ code }) => code !== 0);
-    if (refused) throw new Error(refused.log);
+    const failed = (await block()).txResults.find(({ code }) => code !== 0);
+    if (failed) throw new Error(failed.log);
   }
 
   function wayOfOurs(): RpcTransport {
     const inner = node.transport("ours");
-    const asked: RpcTransport = {
+    const observed: RpcTransport = {
       ...inner,
       async send(request, bounds) {
-        stage.asked(request.text);
+        stage.onQuery(request.text);
         return inner.send(request, bounds);
       },
     };
-    return Object.assign(faultTransport(asked), { hangs: () => stage.isAway });
+    return Object.assign(faultTransport(observed), { hangs: () => stage.isAway });
   }
 
   const leaseOf = async (lease: LeaseId) => (await queries.lease(lease)).value;
@@ -111,7 +111,7 @@ export async function setUpEscrows(t: Owner, settings: MarketplaceSettings = {})
     node,
     queries,
     isAway: false,
-    asked: () => undefined,
+    onQuery: () => undefined,
     act,
     async lease(dseq, funds, ...prices) {
       const { amount, denom } = parseCoin(funds);

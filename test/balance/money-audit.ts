@@ -104,7 +104,7 @@ export function createAuditor(stage: MoneyStage, rules: AuditRules) {
 
   /**
    * Why a withdrawal need not have brought what it cost. In one of the blocks in which it may have been decided on the
-   * escrow was spent, and somebody has funded it since; or a new lease came, with which the chain loses what accrued.
+   * escrow was spent, and a deposit has come since; or a new lease came, with which the chain loses what accrued.
    */
   async function isExcused(deployment: DeploymentId, height: bigint): Promise<boolean> {
     const counts = new Set<number>();
@@ -236,7 +236,7 @@ export function createAuditor(stage: MoneyStage, rules: AuditRules) {
         assert.equal(total, sum(kind), `total of ${kind} in ${denom} at ${height}`);
       }
       assert.equal(sum("fee"), fees.get(denom) ?? 0n, `fees in ${denom} at ${height}`);
-      const had = amountOf(stage.purse, denom);
+      const had = amountOf(stage.initialBalance, denom);
       const reckoned = had + sum("withdrawn") + sum("refund") - sum("deposit") - sum("fee");
       assert.equal(reckoned, amountOf(wallet, denom), `wallet in ${denom} at ${height}`);
     }
@@ -276,7 +276,7 @@ function isSpent(account: EscrowAccount, payments: readonly EscrowPayment[], hei
   });
 }
 
-/** Undefined where somebody else has paid for the transaction. */
+/** Undefined where another account paid for the transaction. */
 function billOf(events: readonly AbciEvent[]) {
   const attribute = ({ attributes }: AbciEvent, name: string) => attributes.find(({ key }) => key === name)?.value;
   const paid = events.find((event) => event.type === "tx" && attribute(event, "fee") !== undefined);

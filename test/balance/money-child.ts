@@ -9,7 +9,7 @@ import { createKillingBoundary, type KillPoint } from "../support/boundary-kinds
 import { startLife } from "../support/money-life.ts";
 import { storyParts } from "./money-story.ts";
 
-export type Asked =
+export type Command =
   | {
       readonly what: "live";
       readonly dir: string;
@@ -27,12 +27,12 @@ const clock = realClock;
 const restMs = 500;
 
 const lastHeight = Promise.withResolvers<bigint>();
-process.on("message", (asked: Asked) => {
-  if (asked.what === "live") void live(asked);
-  else lastHeight.resolve(asked.height);
+process.on("message", (command: Command) => {
+  if (command.what === "live") void live(command);
+  else lastHeight.resolve(command.height);
 });
 
-async function live({ dir, rpcUrl, blockMs, killAt, withdrawing = false }: Extract<Asked, { what: "live" }>) {
+async function live({ dir, rpcUrl, blockMs, killAt, withdrawing = false }: Extract<Command, { what: "live" }>) {
   let books: Journal["read"] | undefined;
   const isWithdrawing = () =>
     books?.intents.unsettled(100).some(({ what, state }) => what === "withdrawLease" && state === "sent") ?? false;

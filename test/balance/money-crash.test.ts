@@ -10,7 +10,7 @@ import { memoryFolder } from "../support/folder.ts";
 import type { Life } from "../support/money-life.ts";
 import { onMoneyStage } from "../support/stages/money-stage.ts";
 import { counts, seeds } from "../support/thorough.ts";
-import { storyAuditor, storyParts, tellMoneyStory } from "./money-story.ts";
+import { runMoneyStory, storyAuditor, storyParts } from "./money-story.ts";
 
 const blockMs = 6_000;
 /** Within which our provider notices that old debt was paid. */
@@ -51,11 +51,11 @@ async function play(t: TestContext, { seed, crashAt, awayBlocks }: Playing): Pro
     throw new SimulatedCrash(at);
   });
   await onMoneyStage(blockMs, async (stage) => {
-    const told = tellMoneyStory(stage, { pauseBlocks: seed % 4, payDebt: true });
-    told.catch(() => undefined);
+    const story = runMoneyStory(stage, { pauseBlocks: seed % 4, payDebt: true });
+    story.catch(() => undefined);
     const finish = async (life: Life): Promise<"finished"> => {
       const { journal } = await life.ready;
-      await Promise.race([told, life.ended]);
+      await Promise.race([story, life.ended]);
       await stage.pass(debtBlocks);
       await sleep(stage.clock, blockMs / 2);
       await storyAuditor(stage, Math.max(...absences)).audit(journal);

@@ -11,8 +11,8 @@ import { memoryFolder } from "../support/folder.ts";
 import { killAtEach, killPoints } from "../support/kill-points.ts";
 import { type MoneyStage, onRealMoneyStage } from "../support/stages/money-stage.ts";
 import { thorough } from "../support/thorough.ts";
-import type { Asked } from "./money-child.ts";
-import { storyAuditor, tellMoneyStory } from "./money-story.ts";
+import type { Command } from "./money-child.ts";
+import { runMoneyStory, storyAuditor } from "./money-story.ts";
 
 /** As fast as a small machine can. */
 const blockMs = 100;
@@ -20,7 +20,7 @@ const blockMs = 100;
 /** A process takes its time to start. */
 const anyTime = Number.POSITIVE_INFINITY;
 
-type Live = Extract<Asked, { what: "live" }>;
+type Live = Extract<Command, { what: "live" }>;
 type Kill = Pick<Live, "killAt" | "withdrawing">;
 
 // A process takes a second to start: `npm test` leaves it at money-crash.test.ts.
@@ -42,12 +42,12 @@ async function play(t: TestContext, kill: Kill) {
     const task: Live = { what: "live", dir, rpcUrl: stage.node.rpcUrl, blockMs };
     const first = launch(t, { ...task, ...kill });
     await Promise.race([once(first.child, "message"), first.ended]);
-    const frozen = tellAndFreeze(stage);
+    const frozen = runAndFreeze(stage);
     frozen.catch(() => undefined);
     let end = await finish(stage, first, frozen);
     killed = end === "SIGKILL";
     if (killed) end = await finish(stage, launch(t, task), frozen);
-    assert.ok(end !== "SIGKILL", "nobody kills the second");
+    assert.ok(end !== "SIGKILL", "the second is not killed");
     crossings = end;
     await frozen;
     await audit(stage, dir);
@@ -64,16 +64,16 @@ async function audit(stage: MoneyStage, dir: string): Promise<void> {
   }
 }
 
-async function tellAndFreeze(stage: MoneyStage): Promise<void> {
-  await tellMoneyStory(stage, { payDebt: false });
+async function runAndFreeze(stage: MoneyStage): Promise<void> {
+  await runMoneyStory(stage, { payDebt: false });
   await stage.pass(3);
   stage.freeze();
 }
 
-/** Asks the process to end once the story is told, and says how it ended. */
+/** Requests the process to stop after the story and returns its exit signal or code. */
 async function finish(stage: MoneyStage, { child, ended }: Launched, frozen: Promise<void>) {
   await Promise.race([frozen, ended]);
-  if (child.connected) child.send({ what: "end", height: stage.node.height } satisfies Asked, () => undefined);
+  if (child.connected) child.send({ what: "end", height: stage.node.height } satisfies Command, () => undefined);
   return ended;
 }
 

@@ -49,8 +49,8 @@ interface StoryOptions {
   readonly payDebt: boolean;
 }
 
-/** Told by the tenant and the other provider, who do not know that ours may be away. */
-export async function tellMoneyStory(stage: MoneyStage, { pauseBlocks = 0, payDebt }: StoryOptions): Promise<void> {
+/** Actions of the tenant and the other provider, independent of ours being up or down. */
+export async function runMoneyStory(stage: MoneyStage, { pauseBlocks = 0, payDebt }: StoryOptions): Promise<void> {
   const { queries, submit } = stage;
   const lease = (dseq: bigint) => bidOn(orderOf(dseq), us);
   const stateOf = async (dseq: bigint) => (await queries.lease(lease(dseq))).value;
@@ -84,7 +84,7 @@ export async function tellMoneyStory(stage: MoneyStage, { pauseBlocks = 0, payDe
   await stage.until("the end of a lease whose escrow is spent", async () => !runs(await stateOf(short)));
   if (payDebt) await submit(tenantKey, topUpMessage(short, { denom: "uakt", amount: 30_000n }));
   const isHome = async () => (await queries.bid(lease(unwanted))).value?.state === "closed";
-  await stage.until("the deposit of a bid that nobody wants", isHome);
+  await stage.until("the deposit of a losing bid", isHome);
   const earned = async () => (await stateOf(shared))?.payment?.withdrawn.amount ?? 0n;
   await stage.until("a withdrawal", async () => (await earned()) > 0n);
   const before = await earned();

@@ -89,7 +89,7 @@ test("a real node knows the second version and not the first, in the words that 
       ).response,
   );
   assert.equal(answers[0]?.code, 0);
-  assert.ok(oldest?.refusal?.test(answers[1]?.log ?? ""));
+  assert.ok(oldest?.rejection?.test(answers[1]?.log ?? ""));
 });
 
 async function openOracle(t: TestContext): Promise<{ oracle: OracleState; pool: Pool }> {

@@ -142,8 +142,8 @@ test("that something is not there at a height or above is not believed of a node
   const { node, act } = await startMarketChain(t);
   await act(tenantKey, createDeployment({ id: deployment(1n) }));
   const { queries } = await withLaggard(t, node.rpcUrl);
-  const asked = await queries.order(order(1n), { atOrAbove: node.height });
-  assert.deepEqual([asked.value?.state, asked.height], ["open", node.height]);
+  const found = await queries.order(order(1n), { atOrAbove: node.height });
+  assert.deepEqual([found.value?.state, found.height], ["open", node.height]);
   const absent = await queries.order(order(99n), { atOrAbove: node.height });
   assert.deepEqual([absent.value, absent.height], [undefined, node.height]);
 });
@@ -154,8 +154,8 @@ test("where the state of the height is gone, a newer one proves that something i
   const { queries } = await withLaggard(t, node.rpcUrl);
   const seen = node.height;
   outliveStates(node);
-  const asked = await queries.order(order(1n), { atOrAbove: seen });
-  assert.deepEqual([asked.value?.state, asked.height], ["open", node.height]);
+  const found = await queries.order(order(1n), { atOrAbove: seen });
+  assert.deepEqual([found.value?.state, found.height], ["open", node.height]);
   const absent = await queries.order(order(99n), { atOrAbove: seen });
   assert.deepEqual([absent.value, absent.height], [undefined, node.height]);
 });
@@ -175,7 +175,7 @@ test("accounts, balances, providers, certificates and parameters are read", asyn
   assert.equal((await queries.marketParams(undefined)).value?.orderMaxBids, 20);
 });
 
-test("a query that the chain rejects is told with its code", async (t) => {
+test("the error of a query that the chain rejects has its code", async (t) => {
   const { node } = await startMarketChain(t);
   const pool = openPool(t, [node.rpcUrl]);
   await pool.open();
@@ -273,10 +273,10 @@ async function listDuring(t: TestContext, happening: (node: Node) => void) {
   const pool = openPool(t, [proxy.url]);
   await pool.open();
   const before = node.height;
-  let asked = 0;
+  let calls = 0;
   proxy.fault = (method) => {
-    if (method === "abci_query") asked += 1;
-    if (asked === 2) happening(node);
+    if (method === "abci_query") calls += 1;
+    if (calls === 2) happening(node);
     return undefined;
   };
   return { before, ...(await createQueries(pool).orders({ state: "open" }, { pageEntries: 4 })) };
@@ -301,12 +301,12 @@ test("a list is begun anew at another node when the first fails half-way", async
     proxies.map(({ url }) => url),
   );
   await pool.open();
-  let asked = 0;
+  let calls = 0;
   const [first] = proxies;
   assert.ok(first);
   first.fault = () => {
-    asked += 1;
-    return asked >= 2 ? "cut" : undefined;
+    calls += 1;
+    return calls >= 2 ? "cut" : undefined;
   };
   const { items, node: said } = await createQueries(pool).orders({ state: "open" }, { pageEntries: 2 });
   assert.equal(items.length, 5);

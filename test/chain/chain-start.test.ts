@@ -21,8 +21,8 @@ async function twoProxies(t: Owner, { node }: MarketChain): Promise<[FaultProxy,
 
 /** Starts the chain's service with next to no time for a start, and does not wait for it. */
 function startChain(t: Owner, urls: readonly string[], cursor: Cursor) {
-  const told: string[] = [];
-  const log: Log = { ...silentLog, warn: (message) => void told.push(message) };
+  const warnings: string[] = [];
+  const log: Log = { ...silentLog, warn: (message) => void warnings.push(message) };
   const parts = { clock: realClock, random: createSeededRandom(1), log };
   const addresses = urls.map((url) => ({ url }));
   const nodes = createHttpTransports(addresses, realClock);
@@ -34,14 +34,14 @@ function startChain(t: Owner, urls: readonly string[], cursor: Cursor) {
     stopping.abort();
     await ended;
   });
-  return { chain, told, ended };
+  return { chain, warnings, ended };
 }
 
 function cursorAt(height: bigint | undefined): Cursor {
   return { load: () => height, save: () => Promise.resolve() };
 }
 
-test("a start without any node waits for one, tells so once and shows why", async (t) => {
+test("a start without any node waits for one, warns once and shows the reason", async (t) => {
   const market = await startMarketChain(t);
   const proxies = await twoProxies(t, market);
   let calls = 0;
@@ -52,12 +52,12 @@ test("a start without any node waits for one, tells so once and shows why", asyn
     };
   }
   const urls = proxies.map(({ url }) => url);
-  const { chain, told } = startChain(t, urls, cursorAt(undefined));
+  const { chain, warnings } = startChain(t, urls, cursorAt(undefined));
   assert.match(chain.status.reason ?? "", /no RPC node has answered yet/);
   await eventually("several tries", () => calls >= 6);
   assert.match(chain.status.reason ?? "", /cannot be reached/);
   assert.equal(chain.status.chainId, undefined);
-  assert.equal(told.filter((message) => /the start waits/.test(message)).length, 1);
+  assert.equal(warnings.filter((message) => /the start waits/.test(message)).length, 1);
   for (const proxy of proxies) proxy.fault = () => undefined;
   await eventually("the mirror", () => chain.mirror.ready && chain.status.reason === undefined);
   assert.equal(chain.status.chainId, market.node.chainId);

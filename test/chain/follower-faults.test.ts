@@ -32,7 +32,7 @@ test("calls that are cut, cut off, garbled, rejected or answered with a web page
     const following = await follow(owner, pool);
     for (let made = 0; made < 20; made += 1) await chain.block(1 + random.int(3));
     await eventually("the head", () => following.follower.height === chain.node.height);
-    assert.deepEqual(following.seen, chain.app.told);
+    assert.deepEqual(following.seen, chain.app.orderIds);
     assert.deepEqual(following.gaps, []);
   });
 });
@@ -69,7 +69,7 @@ quickTest("a node that takes calls and never answers is left within three block 
   const tookMs = clock.now() - sinceMs;
   assert.ok(tookMs < 3 * blockMs, `it took ${tookMs} ms`);
   assert.notEqual(pool.preferred.name, inUse.name);
-  assert.deepEqual(seen, app.told.slice(0, seen.length));
+  assert.deepEqual(seen, app.orderIds.slice(0, seen.length));
 });
 
 quickTest("a node whose height stands still for three block times is exchanged for one that goes on", async (t) => {
@@ -83,24 +83,24 @@ quickTest("a node whose height stands still for three block times is exchanged f
   assert.ok(tookMs < 10 * blockMs, `it took ${tookMs} ms`);
   assert.ok(follower.counts.standStills > 0);
   assert.notEqual(pool.preferred.name, inUse.name);
-  assert.deepEqual(seen, app.told.slice(0, seen.length));
+  assert.deepEqual(seen, app.orderIds.slice(0, seen.length));
 });
 
-quickTest("a chain that makes no blocks is told once, and once more when it stops again", async (t) => {
+quickTest("a chain that makes no blocks is logged once, and again when it stops again", async (t) => {
   const chain = await startEventChain(t);
   for (let made = 0; made < 3; made += 1) await chain.block();
   const pool = openPool(t, [chain.node.rpcUrl]);
   await pool.open();
-  const told: string[] = [];
-  const log: Log = { ...silentLog, warn: (message) => void told.push(message) };
+  const warnings: string[] = [];
+  const log: Log = { ...silentLog, warn: (message) => void warnings.push(message) };
   const { follower } = await follow(t, pool, { log });
   await eventually("a long halt", () => follower.counts.standStills >= 3);
-  assert.equal(told.length, 1);
-  assert.match(told[0] ?? "", /no new block/);
+  assert.equal(warnings.length, 1);
+  assert.match(warnings[0] ?? "", /no new block/);
   const before = follower.counts.standStills;
   await chain.block();
   await eventually("the next halt", () => follower.height === 4n && follower.counts.standStills >= before + 2);
-  assert.equal(told.length, 2);
+  assert.equal(warnings.length, 2);
 });
 
 quickTest("a node three blocks behind is not used, and one that catches up is used again", async (t) => {
@@ -121,7 +121,7 @@ quickTest("a node three blocks behind is not used, and one that catches up is us
   const following = await follow(t, pool);
   await eventually("the head", () => following.follower.height === 10n);
   assert.equal(slow.passed.get("block_results"), undefined);
-  assert.deepEqual(following.seen, chain.app.told);
+  assert.deepEqual(following.seen, chain.app.orderIds);
   slow.lag = 2n;
   await pool.probe();
   assert.equal(pool.nodes[0]?.condition, "good");
@@ -137,10 +137,10 @@ quickTest("a node of another chain is never used", async (t) => {
   await pool.open();
   const following = await follow(t, pool);
   await eventually("the head", () => following.follower.height === 5n);
-  assert.deepEqual(following.seen, chain.app.told);
+  assert.deepEqual(following.seen, chain.app.orderIds);
   assert.deepEqual([...proxy.passed.keys()], ["status"]);
   assert.equal(pool.nodes[0]?.condition, "other chain");
-  assert.match(pool.nodes[0]?.trouble ?? "", /other-1/);
+  assert.match(pool.nodes[0]?.error ?? "", /other-1/);
 });
 
 quickTest("a block of 5,000 events comes whole", async (t) => {
@@ -151,7 +151,7 @@ quickTest("a block of 5,000 events comes whole", async (t) => {
   const following = await follow(t, pool);
   await eventually("the block", () => following.follower.height === 1n);
   assert.equal(following.seen.length, 5_002);
-  assert.deepEqual(following.seen, chain.app.told);
+  assert.deepEqual(following.seen, chain.app.orderIds);
 });
 
 quickTest(
@@ -166,7 +166,7 @@ quickTest(
     await pool.open();
     const following = await follow(t, pool);
     await eventually("the head", () => following.follower.height === 10n);
-    assert.deepEqual(following.seen, chain.app.told);
+    assert.deepEqual(following.seen, chain.app.orderIds);
     assert.deepEqual(following.gaps, []);
   },
 );
@@ -174,10 +174,10 @@ quickTest(
 quickTest("results that the only node rejects for a while are waited for", async (t) => {
   const chain = await startEventChain(t, { perBlock: 1 });
   const proxy = await startFaultProxy(t, () => chain.node.rpcUrl);
-  let refusals = 0;
+  let rejections = 0;
   proxy.fault = (method) => {
-    if (method !== "block_results" || refusals >= 3) return undefined;
-    refusals += 1;
+    if (method !== "block_results" || rejections >= 3) return undefined;
+    rejections += 1;
     return "error";
   };
   for (let made = 0; made < 3; made += 1) await chain.block();
@@ -185,12 +185,12 @@ quickTest("results that the only node rejects for a while are waited for", async
   await pool.open();
   const following = await follow(t, pool);
   await eventually("the head", () => following.follower.height === 3n);
-  assert.deepEqual(following.seen, chain.app.told);
+  assert.deepEqual(following.seen, chain.app.orderIds);
   assert.deepEqual(following.gaps, []);
   assert.ok(following.follower.counts.retries > 0);
 });
 
-quickTest("a height that is told before its results can be read is waited for in silence", async (t) => {
+quickTest("a height that is announced before its results can be read causes no warning", async (t) => {
   const chain = await startEventChain(t, { perBlock: 1 });
   const proxies = await Promise.all([1, 2].map(() => startFaultProxy(t, () => chain.node.rpcUrl)));
   let early = 0;
@@ -209,8 +209,8 @@ quickTest("a height that is told before its results can be read is waited for in
     proxies.map(({ url }) => url),
   );
   await pool.open();
-  const told: string[] = [];
-  const log: Log = { ...silentLog, warn: (message) => void told.push(message) };
+  const warnings: string[] = [];
+  const log: Log = { ...silentLog, warn: (message) => void warnings.push(message) };
   const { follower, seen } = await follow(t, pool, { log });
   let troubled = false;
   await eventually("the head", () => {
@@ -218,15 +218,15 @@ quickTest("a height that is told before its results can be read is waited for in
     return follower.height === 3n;
   });
   assert.equal(early, 6);
-  assert.deepEqual(seen, chain.app.told);
-  assert.deepEqual([told, troubled, follower.counts.retries], [[], false, 0]);
+  assert.deepEqual(seen, chain.app.orderIds);
+  assert.deepEqual([warnings, troubled, follower.counts.retries], [[], false, 0]);
   assert.deepEqual(
     pool.nodes.map(({ condition }) => condition),
     ["good", "good"],
   );
 });
 
-quickTest("blocks that no node has any more are told as a gap, and the rest is followed", async (t) => {
+quickTest("blocks that no node has any more are reported as a gap, and the rest is followed", async (t) => {
   const chain = await startEventChain(t, { perBlock: 1, keepBlocks: 10 });
   for (let made = 0; made < 50; made += 1) await chain.block();
   const pool = openPool(t, [chain.node.rpcUrl]);
@@ -234,5 +234,5 @@ quickTest("blocks that no node has any more are told as a gap, and the rest is f
   const following = await follow(t, pool);
   await eventually("the head", () => following.follower.height === 50n);
   assert.deepEqual(following.gaps, [{ from: 1n, to: 40n }]);
-  assert.deepEqual(following.seen, chain.app.told.slice(40));
+  assert.deepEqual(following.seen, chain.app.orderIds.slice(40));
 });

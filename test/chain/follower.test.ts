@@ -16,12 +16,12 @@ test("blocks that were made before and while we follow are handed over in order,
   await eventually("the past", () => following.follower.height === 40n);
   for (let made = 0; made < 5; made += 1) await chain.block(1);
   await eventually("the present", () => following.follower.height === 45n);
-  assert.deepEqual(following.seen, chain.app.told);
+  assert.deepEqual(following.seen, chain.app.orderIds);
   assert.deepEqual(
     following.heights,
     Array.from({ length: 45 }, (_, index) => BigInt(index + 1)),
   );
-  assert.equal(following.follower.counts.events, chain.app.told.length);
+  assert.equal(following.follower.counts.events, chain.app.orderIds.length);
   assert.equal(following.follower.counts.otherEvents, 40 * 3 + 5);
 });
 

@@ -15,7 +15,7 @@ import {
   startReclaim,
   unit,
 } from "../support/market-messages.ts";
-import { bid, deployment, order, toldKeys, upToDate, watch } from "../support/stages/mirror-stage.ts";
+import { bid, changedKeys, deployment, order, upToDate, watch } from "../support/stages/mirror-stage.ts";
 
 test("a lease whose money has run dry is closed in the mirror by the block's own events", async (t) => {
   const market = await startMarketChain(t, { closeDryLeasesInEndBlock: true });
@@ -32,7 +32,7 @@ test("a lease whose money has run dry is closed in the mirror by the block's own
   assert.equal(mirror.lease(bid(1n))?.state, "insufficient_funds");
   assert.equal(mirror.bid(bid(1n))?.state, "closed");
   assert.equal(mirror.deployment(deployment(1n)), undefined);
-  assert.ok(toldKeys(watched.steps).includes(`lease ${formatBidId(bid(1n))}`));
+  assert.ok(changedKeys(watched.steps).includes(`lease ${formatBidId(bid(1n))}`));
   assert.deepEqual(await watched.chain.compareMirror(), []);
 });
 
@@ -59,7 +59,7 @@ test("groups of a deployment of ours are seen to pause, start and close", async 
   await upToDate(watched, market);
   assert.deepEqual([states(), secondOrder(2)], [["open", "closed"], undefined]);
   const key = `deployment ${formatDeploymentId(deployment(1n))}`;
-  assert.ok(toldKeys(watched.steps).filter((told) => told === key).length >= 3, "each of them is told");
+  assert.ok(changedKeys(watched.steps).filter((changed) => changed === key).length >= 3, "each of them is reported");
 
   await market.act(tenantKey, pauseGroup(order(1n)));
   await upToDate(watched, market);
@@ -78,7 +78,7 @@ test("a lease that is being reclaimed is live, whether we saw the beginning of i
   await upToDate(watched, market);
   assert.equal(watched.chain.mirror.lease(bid(1n))?.state, "reclaiming");
   assert.ok(watched.chain.mirror.deployment(deployment(1n)), "it is still paid");
-  assert.ok(toldKeys(watched.steps).includes(`lease ${formatBidId(bid(1n))}`));
+  assert.ok(changedKeys(watched.steps).includes(`lease ${formatBidId(bid(1n))}`));
   assert.deepEqual(await watched.chain.compareMirror(), []);
   const later = await watch(t, market);
   assert.equal(later.chain.mirror.lease(bid(1n))?.state, "reclaiming");

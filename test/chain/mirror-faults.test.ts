@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rpcMirrorRelistMs } from "../../src/chain/comet/comet-chain.ts";
-import { rpcGapPatienceMs } from "../../src/chain/comet/gap.ts";
+import { rpcGapTimeoutMs } from "../../src/chain/comet/gap.ts";
 import { rpcBreakerFailures } from "../../src/chain/comet/rpc-node.ts";
 import { formatBidId, formatOrderId } from "../../src/market/ids.ts";
 import { type Clock, realClock } from "../../src/runtime/clock.ts";
@@ -12,7 +12,7 @@ import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.ts";
 import { type MarketChain, providerKey, startMarketChain, tenantKey } from "../support/market-chain.ts";
 import { closeDeployment, createBid, createDeployment, createLease } from "../support/market-messages.ts";
 import type { Owner } from "../support/owner.ts";
-import { bid, deployment, order, toldKeys, upToDate, watch } from "../support/stages/mirror-stage.ts";
+import { bid, changedKeys, deployment, order, upToDate, watch } from "../support/stages/mirror-stage.ts";
 
 async function twoProxies(t: Owner, { node }: MarketChain): Promise<[FaultProxy, FaultProxy]> {
   return [await startFaultProxy(t, () => node.rpcUrl), await startFaultProxy(t, () => node.rpcUrl)];
@@ -50,7 +50,7 @@ test("after a block with an event that cannot be read, the mirror is built from 
   assert.equal(watched.chain.counts.mirror.builds, 2);
 });
 
-test("a node whose application panics, knows no query or answers with garbage is avoided, and another one is asked", async (t) => {
+test("a node whose application panics, knows no query or answers with garbage is avoided, and another one is queried", async (t) => {
   const market = await startMarketChain(t);
   const [bad, good] = await twoProxies(t, market);
   const answers = [
@@ -94,7 +94,7 @@ test("an order is not missed when its block can be read before the node has comm
   await upToDate(watched, market);
   assert.equal(early, 2);
   assert.equal(watched.chain.mirror.order(order(1n))?.state, "open");
-  assert.equal(watched.chain.counts.follower.retries, 0, "a short wait is no trouble");
+  assert.equal(watched.chain.counts.follower.retries, 0, "a short wait is no failure");
 });
 
 test("a mirror that is far behind the head is built anew once, and not led through every block", async (t) => {
@@ -110,7 +110,7 @@ test("a mirror that is far behind the head is built anew once, and not led throu
   await upToDate(watched, market);
   assert.equal(watched.chain.mirror.order(order(1n))?.state, "open");
   assert.equal(watched.chain.counts.mirror.builds, 2);
-  // A slow answer may be asked for again.
+  // A slow query may be repeated.
   const blocksRead = proxy.passed.get("block_results") ?? 0;
   assert.ok(blocksRead >= Number(market.node.height - 3n), "but every block was read");
 });
@@ -121,13 +121,13 @@ test("the lists are begun anew at another node when the first fails half-way, al
   await market.act(providerKey, createBid(bid(1n)));
   await market.act(tenantKey, createLease(bid(1n)));
   const [first, second] = await twoProxies(t, market);
-  let asked = 0;
+  let calls = 0;
   first.fault = (method) => {
-    if (method === "abci_query") asked += 1;
-    return asked >= 3 ? "html" : undefined;
+    if (method === "abci_query") calls += 1;
+    return calls >= 3 ? "html" : undefined;
   };
   const watched = await watch(t, market, { urls: [first.url, second.url] });
-  assert.ok(asked >= 3);
+  assert.ok(calls >= 3);
   assert.equal(watched.chain.mirror.lease(bid(1n))?.state, "active");
   assert.equal(watched.chain.mirror.bid(bid(1n))?.state, "active");
 });
@@ -148,7 +148,7 @@ test("a node whose queries are answered with errors is avoided, and the mirror g
   assert.equal(watched.chain.status.reason, undefined);
 });
 
-test("a block that nobody can read is a gap after a minute, and stops nothing else meanwhile", async (t) => {
+test("a block that no node can return is a gap after a minute, and blocks nothing else meanwhile", async (t) => {
   const market = await startMarketChain(t);
   const proxies = await twoProxies(t, market);
   let laterMs = 0;
@@ -164,7 +164,7 @@ test("a block that nobody can read is a gap after a minute, and stops nothing el
   await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
   await market.act(tenantKey, createDeployment({ id: deployment(2n) }));
   const { follower } = chain.counts;
-  /** A new block is told of at once, and ends the pause before the next try. */
+  /** A new block is announced at once, and ends the pause before the next try. */
   async function anotherTry(): Promise<void> {
     const before = follower.retries;
     market.node.step();
@@ -175,7 +175,7 @@ test("a block that nobody can read is a gap after a minute, and stops nothing el
   const { value } = await chain.queries.order(order(1n));
   assert.equal(value?.state, "open", "queries are answered");
   for (const { condition } of chain.status.nodes) assert.notEqual(condition, "down");
-  for (; laterMs < rpcGapPatienceMs; laterMs += rpcGapPatienceMs / 2) await anotherTry();
+  for (; laterMs < rpcGapTimeoutMs; laterMs += rpcGapTimeoutMs / 2) await anotherTry();
   market.node.step();
   await upToDate(watched, market);
   assert.deepEqual(
@@ -186,7 +186,7 @@ test("a block that nobody can read is a gap after a minute, and stops nothing el
   assert.equal(chain.status.reason, undefined);
 });
 
-test("what a listener could not take because of the chain is told again, also when the mirror was built anew", async (t) => {
+test("a step whose listener failed because of the chain is delivered again, also after a rebuild of the mirror", async (t) => {
   const market = await startMarketChain(t);
   const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
   let failures = 0;
@@ -201,9 +201,9 @@ test("what a listener could not take because of the chain is told again, also wh
   proxy.rewrite = (method, answer) => (method === "block_results" ? answer.replaceAll("gseq", "xseq") : answer);
   await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
   await upToDate(watched, market);
-  const told = watched.steps.filter(({ block }) => block?.height === market.node.height);
+  const steps = watched.steps.filter(({ block }) => block?.height === market.node.height);
   assert.deepEqual(
-    told.map(({ changed }) => changed),
+    steps.map(({ changed }) => changed),
     Array.from({ length: 2 }, () => [{ kind: "order", key: formatOrderId(order(1n)) }]),
   );
   market.node.step();
@@ -211,7 +211,7 @@ test("what a listener could not take because of the chain is told again, also wh
   assert.deepEqual(watched.steps.at(-1)?.changed, [], "and then no more");
 });
 
-test("after blocks that no node has any more, the mirror is built from the lists and tells what is new", async (t) => {
+test("after blocks that no node has any more, the mirror is built from the lists and reports changes", async (t) => {
   const market = await startMarketChain(t, { keepBlocks: 5 });
   const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
   await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
@@ -229,7 +229,7 @@ test("after blocks that no node has any more, the mirror is built from the lists
   await upToDate(watched, market);
   const [gap] = watched.steps.filter((step) => step.gap);
   assert.deepEqual(gap?.gap, { from: seen + 1n, to: market.node.height - 5n });
-  const keys = toldKeys(gap ? [gap] : []);
+  const keys = changedKeys(gap ? [gap] : []);
   assert.ok(keys.includes(`lease ${formatBidId(bid(1n))}`));
   assert.ok(keys.includes(`order ${formatOrderId(order(2n))}`));
   assert.equal(watched.chain.mirror.order(order(2n))?.state, "open");
@@ -237,7 +237,7 @@ test("after blocks that no node has any more, the mirror is built from the lists
   assert.deepEqual(await watched.chain.compareMirror(), []);
 });
 
-test("a journal that is locked when a comparison is told loses nothing and ends nothing", async (t) => {
+test("a journal that is locked during the step of a comparison loses nothing and ends nothing", async (t) => {
   const market = await startMarketChain(t);
   const proxy = await startFaultProxy(t, () => market.node.rpcUrl);
   const written: string[] = [];

@@ -7,7 +7,7 @@ import { eventually } from "../support/eventually.ts";
 import { memoryFolder } from "../support/folder.ts";
 import { providerAddress, providerKey, startMarketChain, tenantAddress, tenantKey } from "../support/market-chain.ts";
 import { accountDeposit, createBid, createDeployment, createLease } from "../support/market-messages.ts";
-import { bid, deployment, toldKeys, upToDate, watch } from "../support/stages/mirror-stage.ts";
+import { bid, changedKeys, deployment, upToDate, watch } from "../support/stages/mirror-stage.ts";
 
 test("our balances follow the blocks that move our coins, and are not read again for others", async (t) => {
   const market = await startMarketChain(t);
@@ -33,7 +33,7 @@ test("our balances follow the blocks that move our coins, and are not read again
   for (const denom of ["uact", "uakt"]) assert.equal(mirror.balance(denom)?.amount, amountOf(items, denom));
   assert.ok((mirror.balance("uakt")?.amount ?? 0n) < before, "fee and deposit");
   assert.equal(mirror.balance("uakt")?.height, market.node.height);
-  assert.ok(toldKeys(watched.steps.slice(-1)).includes("balance uakt"));
+  assert.ok(changedKeys(watched.steps.slice(-1)).includes("balance uakt"));
   assert.deepEqual(await watched.chain.compareMirror(), []);
 });
 
@@ -50,14 +50,14 @@ test("escrow figures carry the height they are true of, and those that changed w
   assert.equal(mirror.lease(bid(1n))?.payment?.height, built);
   await market.act(tenantKey, accountDeposit({ xid: `${tenantAddress}/1`, signer: tenantAddress }));
   await upToDate(watched, market);
-  assert.equal(mirror.deployment(deployment(1n))?.escrow?.height, built, "no event tells of a deposit");
+  assert.equal(mirror.deployment(deployment(1n))?.escrow?.height, built, "a deposit emits no event");
   assert.deepEqual(await watched.chain.compareMirror(), []);
   assert.equal(mirror.deployment(deployment(1n))?.escrow?.height, market.node.height);
   assert.equal(mirror.lease(bid(1n))?.payment?.height, market.node.height);
   assert.equal(watched.chain.counts.mirror.drift, 0);
 });
 
-test("whoever did something at a height can wait until the mirror holds it, or give up", async (t) => {
+test("a caller can wait until the mirror has a height, or give up", async (t) => {
   const market = await startMarketChain(t);
   const watched = await watch(t, market);
   const { mirror } = watched.chain;
@@ -74,15 +74,15 @@ test("whoever did something at a height can wait until the mirror holds it, or g
   await assert.rejects(far, /not worth it/);
 });
 
-test("the mirror tells its age by the time of its block, built from lists or led by blocks", async (t) => {
+test("the mirror's age is that of its block, built from lists or updated by blocks", async (t) => {
   const market = await startMarketChain(t);
   const watched = await watch(t, market);
   const { chain } = watched;
   for (let made = 0; made < 2; made += 1) {
     assert.equal(chain.mirror.timeNs, await chain.queries.blockTimeNs(chain.mirror.height));
     const ageMs = () => Date.now() - Number(chain.mirror.timeNs / 1_000_000n);
-    const [before, told = 0, after] = [ageMs(), chain.status.mirrorAgeMs, ageMs()];
-    assert.ok(before <= told && told <= after, `${before}, ${told}, ${after}`);
+    const [before, reported = 0, after] = [ageMs(), chain.status.mirrorAgeMs, ageMs()];
+    assert.ok(before <= reported && reported <= after, `${before}, ${reported}, ${after}`);
     market.node.step();
     await upToDate(watched, market);
   }

@@ -23,7 +23,7 @@ import {
 } from "../support/market-messages.ts";
 import { createOwner } from "../support/owner.ts";
 import { createSeededRandom } from "../support/seeded-random.ts";
-import { bid, deployment, order, toldKeys, upToDate, watch } from "../support/stages/mirror-stage.ts";
+import { bid, changedKeys, deployment, order, upToDate, watch } from "../support/stages/mirror-stage.ts";
 import { counts, quickTest, seeds } from "../support/thorough.ts";
 
 quickTest("orders, bids and leases come and go in the mirror as they do on the chain", async (t) => {
@@ -77,7 +77,7 @@ quickTest("orders, bids and leases come and go in the mirror as they do on the c
   assert.equal(mirror.bid(bid(3n))?.state, "closed");
   assert.equal(mirror.lease(bid(1n))?.state, "closed");
   assert.equal(mirror.deployment(deployment(1n)), undefined);
-  const keys = toldKeys(watched.steps);
+  const keys = changedKeys(watched.steps);
   assert.ok(keys.includes(`order ${formatOrderId(order(3n))}`));
   assert.ok(keys.includes(`lease ${formatBidId(bid(1n))}`));
 
@@ -85,7 +85,7 @@ quickTest("orders, bids and leases come and go in the mirror as they do on the c
   assert.deepEqual(watched.chain.counts.mirror, { builds: 1, comparisons: 1, drift: 0 });
 });
 
-quickTest("a block with more new orders than are asked for one by one is taken from the list", async (t) => {
+quickTest("new orders of a block above the limit for single queries are read from the list", async (t) => {
   const market = await startMarketChain(t);
   const watched = await watch(t, market);
   const ids = Array.from({ length: 60 }, (_, index) => deployment(BigInt(index + 1)));
@@ -115,12 +115,12 @@ quickTest("what closed while we were away is no longer in the mirror after a sta
   await upToDate(after, market);
   assert.deepEqual([...after.chain.mirror.leases()], []);
   assert.deepEqual([...after.chain.mirror.orders()], []);
-  const replayed = toldKeys(after.steps);
-  assert.ok(replayed.includes(`lease ${formatBidId(bid(1n))}`), "and the close is told");
+  const replayed = changedKeys(after.steps);
+  assert.ok(replayed.includes(`lease ${formatBidId(bid(1n))}`), "and the close is reported");
   assert.equal((await after.chain.queries.lease(bid(1n))).value?.state, "closed", "the chain has the proof");
 });
 
-quickTest("a bid that lost while we were away is told after a start", async (t) => {
+quickTest("a bid that lost while we were down is reported after a start", async (t) => {
   const market = await startMarketChain(t);
   const dir = memoryFolder(t);
   await market.act(tenantKey, createDeployment({ id: deployment(1n) }));
@@ -132,7 +132,7 @@ quickTest("a bid that lost while we were away is told after a start", async (t) 
   await market.act(tenantKey, createLease(bid(1n, rivalAddress)));
   const after = await watch(t, market, { dir });
   await upToDate(after, market);
-  await eventually("the lease", () => toldKeys(after.steps).includes(`bid ${formatBidId(bid(1n))}`));
+  await eventually("the lease", () => changedKeys(after.steps).includes(`bid ${formatBidId(bid(1n))}`));
   assert.equal((await after.chain.queries.bid(bid(1n))).value?.state, "lost");
 });
 

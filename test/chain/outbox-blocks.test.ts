@@ -1,4 +1,4 @@
-/** The outbox learns from the blocks what became of its transactions; nodes are asked only where blocks were lost. */
+/** The outbox reads results of its transactions from blocks and queries nodes only where blocks were lost. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -51,7 +51,7 @@ test("bids that landed while the program was down are done when their block is r
   assert.equal(run.outbox.counts.refiled, 0);
 });
 
-test("a transaction that no block up to its time-out holds is dead, and no node is asked", async (t) => {
+test("a transaction in no block up to its timeout is dead, and no node is queried", async (t) => {
   const run = await startOutbox(t);
   run.faults.shortHistory = true;
   run.faults.mishap = () => "taken, but forgotten";
@@ -65,7 +65,7 @@ test("a transaction that no block up to its time-out holds is dead, and no node 
   assert.equal(run.outbox.counts.transactions, 2);
 });
 
-test("where blocks were lost nodes are asked, also after a restart", async (t) => {
+test("where blocks were lost nodes are queried, also after a restart", async (t) => {
   const before = await startOutbox(t);
   const ids = await fileBids(before, await before.stage.orders(3));
   await before.settle();
@@ -130,11 +130,12 @@ test("a stall passes although a transaction stays unproven", async (t) => {
   await untilPassed(run);
   run.faults.blocks = "followed";
   assert.equal(run.outbox.state.unproven?.code, "AKP_TX_UNPROVEN");
-  run.faults.refusal = () => "spendable balance 1uakt is smaller than 2uakt: insufficient funds with gas used: '1'";
+  run.faults.simulationError = () =>
+    "spendable balance 1uakt is smaller than 2uakt: insufficient funds with gas used: '1'";
   const ids = await fileBids(run, orders);
   await run.block();
   assert.equal(run.outbox.state.stalled?.code, "AKP_WALLET_SHORT");
-  run.faults.refusal = () => undefined;
+  run.faults.simulationError = () => undefined;
   await run.blocks(3, 30_000);
   assert.deepEqual(statesOf(run, [unproven as number, ...ids]), ["sent", ...all(3, "done")]);
 });

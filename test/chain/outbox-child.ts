@@ -1,6 +1,6 @@
 /**
  * An outbox in a process of its own, which files the work of a plan and is killed at a boundary. The chain lives in the
- * parent and is asked over the channel between the two. Arguments: the data directory, the seed, the kind of boundary
+ * parent and is queried over the channel between the two. Arguments: the data directory, the seed, the kind of boundary
  * to die at and which of its crossings.
  */
 import { createOutbox } from "../../src/chain/outbox/outbox.ts";

@@ -35,11 +35,11 @@ async function start(t: TestContext, wires = 0) {
 }
 
 /** Lets the node reject a method, as JSON-RPC does. */
-function refuse(proxy: FaultProxy | undefined, refused: string, data: string): void {
+function reject(proxy: FaultProxy | undefined, rejected: string, data: string): void {
   assert.ok(proxy);
   const before = proxy.rewrite;
   proxy.rewrite = (method, answer, params) => {
-    if (method !== refused) return before(method, answer, params);
+    if (method !== rejected) return before(method, answer, params);
     const error = { code: -32603, message: "Internal error", data };
     return JSON.stringify({ jsonrpc: "2.0", id: JSON.parse(answer).id, error });
   };
@@ -52,7 +52,7 @@ function beginAt(proxy: FaultProxy | undefined, height: bigint, hash: string): v
     method === "status"
       ? answer.replace(/"earliest_block_height":"\d+"/, `"earliest_block_height":"${height}"`)
       : answer;
-  refuse(proxy, "tx", `tx (${hash}) not found`);
+  reject(proxy, "tx", `tx (${hash}) not found`);
 }
 
 /** The node says of every transaction that it failed before its messages. */
@@ -74,7 +74,7 @@ function sign(timeoutNs: bigint, amount: bigint, more: Partial<Unsigned> = {}): 
   return signTransaction({ messages: [send(amount)], signers, chainId, unorderedNs: timeoutNs + ties++, ...more });
 }
 
-test("head and accounts are as the node tells them, and an account without money does not exist", async (t) => {
+test("head and accounts match the node's, and an account without money does not exist", async (t) => {
   const { node, chain } = await start(t);
   const head = await chain.head();
   assert.equal(head.height, node.height);
@@ -84,7 +84,7 @@ test("head and accounts are as the node tells them, and an account without money
   await assert.rejects(chain.account(providerKey.address, head.height + 1n), "no node has got that far");
 });
 
-test("a simulation tells the gas, or what is wrong with the transaction", async (t) => {
+test("a simulation returns the gas or the transaction's error", async (t) => {
   const { chain } = await start(t);
   const { height, timeNs } = await chain.head();
   const validity = { kind: "unordered", timeoutNs: timeNs + 60_000_000_000n } as const;
@@ -157,8 +157,8 @@ test("a node without an index and one with a full pool are passed over", async (
   const hash = transactionHash(tx);
   const full = "mempool is full: number of txs 5000 (max: 5000), total txs bytes 1 (max: 2)";
   for (const [index, proxy] of proxies.entries()) {
-    refuse(proxy, "tx", "transaction indexing is disabled");
-    refuse(proxy, "broadcast_tx_sync", full);
+    reject(proxy, "tx", "transaction indexing is disabled");
+    reject(proxy, "broadcast_tx_sync", full);
     if (index > 0) continue;
     assert.deepEqual(await chain.broadcast(tx), { kind: "taken" });
     node.step();
@@ -175,7 +175,7 @@ test("a node with a quota on broadcasts is failing and comes after the others; w
   const send = () => chain.broadcast(sign(timeNs + 120_000_000_000n, 1n));
   let calls = 0;
   const quota = "Too many requests, daily quota exceeded";
-  refuse(limited, "broadcast_tx_sync", quota);
+  reject(limited, "broadcast_tx_sync", quota);
   const { rewrite } = limited;
   limited.rewrite = (method, ...more) => {
     if (method === "broadcast_tx_sync") calls += 1;
@@ -184,25 +184,25 @@ test("a node with a quota on broadcasts is failing and comes after the others; w
   for (let sent = 0; sent < 3; sent += 1) assert.deepEqual(await send(), { kind: "taken" });
   assert.equal(calls, 1);
   assert.equal(pool.nodes[0]?.condition, "failing");
-  assert.match(pool.nodes[0]?.trouble ?? "", /daily quota/);
-  refuse(sound, "broadcast_tx_sync", quota);
+  assert.match(pool.nodes[0]?.error ?? "", /daily quota/);
+  reject(sound, "broadcast_tx_sync", quota);
   await assert.rejects(send(), { code: "AKP_CHAIN_NO_ENDPOINT", message: /daily quota/ });
 });
 
-test("a node that gives a page instead of an answer to a broadcast is asked after the others from then on, until it does well again", async (t) => {
+test("a node that answers a broadcast with an HTML page comes last until it succeeds again", async (t) => {
   const { chain, pool, proxies } = await start(t, 2);
   const [first] = proxies as [FaultProxy];
   const { timeNs } = await chain.head();
-  let asked = 0;
+  let calls = 0;
   first.fault = (method) => {
     if (method !== "broadcast_tx_sync") return undefined;
-    asked += 1;
+    calls += 1;
     return "html";
   };
   for (let sent = 0; sent < 3; sent += 1) {
     assert.equal((await chain.broadcast(sign(timeNs + 120_000_000_000n, 1n))).kind, "taken");
   }
-  assert.equal(asked, 1);
+  assert.equal(calls, 1);
   first.fault = () => undefined;
   await pool.probe();
   assert.equal((await chain.broadcast(sign(timeNs + 120_000_000_000n, 1n))).kind, "taken");
@@ -213,17 +213,17 @@ test("a transaction that no node takes is rejected; one that another node takes 
   const { chain, proxies } = await start(t, 2);
   const { timeNs } = await chain.head();
   const tooLarge = "Tx too large. Max size is 10, but got 300";
-  refuse(proxies[0], "broadcast_tx_sync", tooLarge);
+  reject(proxies[0], "broadcast_tx_sync", tooLarge);
   assert.deepEqual(await chain.broadcast(sign(timeNs + 120_000_000_000n, 1n)), { kind: "taken" });
-  refuse(proxies[1], "broadcast_tx_sync", tooLarge);
-  const refused = { kind: "refused", code: -32603, codespace: "rpc", log: tooLarge };
-  assert.deepEqual(await chain.broadcast(sign(timeNs + 120_000_000_000n, 1n)), refused);
+  reject(proxies[1], "broadcast_tx_sync", tooLarge);
+  const rejection = { kind: "refused", code: -32603, codespace: "rpc", log: tooLarge };
+  assert.deepEqual(await chain.broadcast(sign(timeNs + 120_000_000_000n, 1n)), rejection);
 });
 
 test("a limit that the operator of a node has set is no rejection of the transaction, whatever words it is in", async (t) => {
   const { chain, proxies } = await start(t, 1);
   const { timeNs } = await chain.head();
-  refuse(proxies[0], "broadcast_tx_sync", "quota of the free plan: tx too large");
+  reject(proxies[0], "broadcast_tx_sync", "quota of the free plan: tx too large");
   await assert.rejects(chain.broadcast(sign(timeNs + 120_000_000_000n, 1n)), { code: "AKP_CHAIN_CALL_REFUSED" });
 });
 
@@ -255,7 +255,7 @@ test("a transaction that one node keeps to itself reaches the chain when it is o
   assert.equal((await chain.findTx(transactionHash(tx), height + 2n))?.code, 0);
 });
 
-test("what one node has against a transaction is told also when another takes it", async (t) => {
+test("a node's objection to a transaction is returned also when another takes it", async (t) => {
   const { chain, proxies } = await start(t, 2);
   const { timeNs } = await chain.head();
   const [hole] = proxies;
@@ -274,13 +274,13 @@ test("a node whose index is stuck is not believed while another knows better", a
   const hash = transactionHash(tx);
   await chain.broadcast(tx);
   node.step();
-  refuse(proxies[0], "tx", `tx (${hash}) not found`);
+  reject(proxies[0], "tx", `tx (${hash}) not found`);
   assert.equal((await chain.findTx(hash, height + 1n, height + 1n))?.code, 0);
-  refuse(proxies[1], "tx", `tx (${hash}) not found`);
+  reject(proxies[1], "tx", `tx (${hash}) not found`);
   assert.equal(await chain.findTx(hash, height + 1n, height + 1n), undefined);
 });
 
-test("every call ends when it is told to", async (t) => {
+test("every call ends when its signal aborts", async (t) => {
   const { pool, chain, proxies } = await start(t, 1);
   const [proxy] = proxies;
   assert.ok(proxy);
@@ -300,7 +300,7 @@ test("every call ends when it is told to", async (t) => {
   for (const [index, call] of calls.entries()) {
     const abort = new AbortController();
     const ended = assert.rejects(call(createCometBroadcaster(pool, abort.signal)), { name: "AbortError" });
-    await eventually("the node was asked", () => hanging === index + 1);
+    await eventually("the node was called", () => hanging === index + 1);
     abort.abort();
     await ended;
   }

@@ -52,7 +52,7 @@ test("one that could not be done and was cancelled meanwhile keeps its first ver
     looks += 1;
     if (looks === 2) await run.outbox.cancel(id, "not wanted");
   };
-  run.faults.refusal = () => "failed to execute message; message index: 0: bid not open with gas used: '1'";
+  run.faults.simulationError = () => "failed to execute message; message index: 0: bid not open with gas used: '1'";
   await run.blocks(3);
   assert.deepEqual(statesOf(run, [id]), ["cancelled"]);
   assert.deepEqual(heard, ["cancelled"]);
@@ -68,7 +68,7 @@ test("what was sent before its expiry comes into no block after it", async (t) =
   await run.settle();
   const [hurried, other] = ids.map((id) => run.journal.read.intents.get(id));
   assert.ok((stampOf(run, ids[0] as number) ?? 0n) <= BigInt(expiresAtMs) * 1_000_000n);
-  assert.notEqual(other?.txHash, hurried?.txHash, "nobody else is bound to its expiry");
+  assert.notEqual(other?.txHash, hurried?.txHash, "no other transaction gets its expiry");
   assert.ok((stampOf(run, ids[1] as number) ?? 0n) > BigInt(expiresAtMs) * 1_000_000n);
   // Late means after three blocks: too late for the first, early enough for the second.
   await run.blocks(5, 7_000);
@@ -142,8 +142,8 @@ test("a fault of our own ends the outbox with its reason, and is not taken for a
       throw new TypeError("undefined is not a function");
     },
   };
-  const nobody = { after: () => undefined };
-  const run = await runOutbox(nobody, { clock, stage, faults }, { dir: memoryFolder(t), outbox: { chain } });
+  const noOwner = { after: () => undefined };
+  const run = await runOutbox(noOwner, { clock, stage, faults }, { dir: memoryFolder(t), outbox: { chain } });
   await fileBids(run, await run.stage.orders(1));
   await run.settle();
   await assert.rejects(run.stop(), /undefined is not a function/);

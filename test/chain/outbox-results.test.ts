@@ -1,4 +1,4 @@
-/** What a settled intent tells of the money: fee, gas and the coins that its message moved. */
+/** Results of settled intents: fee, gas and the coins that the message moved. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { transactionHash } from "../../src/chain/tx/transaction.ts";
@@ -106,7 +106,7 @@ test("what a close gives back and a withdrawal earns is in their results", async
   assert.match(withdrawal?.received ?? "", /^\d+uact$/);
 });
 
-test("a fee that somebody else paid says who", async (t) => {
+test("a fee that another account paid names the payer", async (t) => {
   const run = await startOutbox(t, { outbox: { settings: { ...sendSettings, feeGranter: tenantKey.address } } });
   run.stage.submit(tenantKey, [allowFees(tenantKey.address, providerKey.address)]);
   await run.block();

@@ -1,4 +1,4 @@
-/** The outbox learns what messages cost, and asks no node about what has landed before. */
+/** The outbox remembers the gas of messages and does not simulate kinds that have landed before. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { outboxSparedMessages } from "../../src/chain/outbox/gas-memory.ts";
@@ -66,7 +66,7 @@ test("after a failure messages of its kind are simulated until a batch of them h
   await run.block();
   await run.block();
   const { spared } = run.outbox.counts;
-  // Nine landed from the batch that failed: fewer than what tells what one costs.
+  // Nine landed from the failed batch: fewer than the gas estimate needs.
   await fileBids(run, await run.stage.orders(many));
   await run.block();
   assert.equal(run.outbox.counts.spared, spared);

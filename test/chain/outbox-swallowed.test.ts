@@ -15,7 +15,7 @@ test("a node that keeps transactions to itself costs a few blocks, since the oth
   assert.equal(run.outbox.counts.transactions, 1);
 });
 
-test("each transaction that died is told, and the second in a row is a condition until one lands", async (t) => {
+test("each dead transaction is logged, and the second in a row is a condition until one lands", async (t) => {
   const lines: unknown[] = [];
   const error: Log["error"] = (line, fields) => void lines.push([line, fields?.["reason"]]);
   const log: Log = { ...silentLog, error, with: () => log };

@@ -97,7 +97,7 @@ test("a deposit that the wallet can never pay does not hold up smaller ones behi
   assert.ok(run.outbox.counts.simulations <= 4);
 });
 
-test("money that was there for the simulation and not in the block fails nobody", async (t) => {
+test("no intent fails when the balance was enough in the simulation and not in the block", async (t) => {
   const run = await start(t, 5n * depositOfBid + 2n * stageFee);
   const orders = await run.stage.orders(5);
   // In the pool before the bids.
@@ -122,7 +122,7 @@ test("after a wallet was short, one transaction with deposits leaves at a time, 
   const amount = depositOfBid * BigInt(most + 30);
   run.stage.submit(tenantKey, [sendMessage(tenantKey.address, providerKey.address, amount)]);
   await run.blocks(20);
-  assert.equal(run.outbox.counts.splits, 0, "no fee was paid in vain");
+  assert.equal(run.outbox.counts.splits, 0, "no fee was wasted");
   assert.equal(run.outbox.counts.failed, 0);
   assert.ok(statesOf(run, ids).filter((state) => state === "done").length >= most + 25);
   refill(run);
@@ -144,12 +144,12 @@ test("one bad message of fifty is found by halving", async (t) => {
   assert.deepEqual(statesOf(run, ids), wanted);
 });
 
-test("a withdrawal that somebody else has no money for holds up no bid, and fails when that lasts", async (t) => {
+test("a withdrawal without funds of another account delays no bid, and fails when that lasts", async (t) => {
   const run = await start(t, 100n * depositOfBid);
   const [lease] = await run.stage.leases(1);
   const orders = await run.stage.orders(3);
   const message = withdrawLease(lease);
-  run.faults.refusal = (tx) => {
+  run.faults.simulationError = (tx) => {
     const index = messagesIn(tx).findIndex(({ typeUrl }) => typeUrl === message.typeUrl);
     const reason = "spendable balance 1uact is smaller than 9uact: insufficient funds with gas used: '1'";
     return index < 0 ? undefined : `failed to execute message; message index: ${index}: ${reason}`;

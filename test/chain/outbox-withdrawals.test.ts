@@ -101,11 +101,11 @@ test("a panic in a simulation means not now: tried again ever more slowly, and b
   const [order] = orders as [OrderId];
   const panic = "recovered: couldn't find payment\nstack:\ngoroutine 1 [running]: panic with gas used: '1'";
   let panics = 3;
-  run.faults.refusal = () => (panics-- > 0 ? panic : undefined);
+  run.faults.simulationError = () => (panics-- > 0 ? panic : undefined);
   const ids = [await run.outbox.file(withdrawal(order))];
   await run.blocks(9);
   assert.deepEqual(statesOf(run, ids), ["done"]);
-  run.faults.refusal = () => panic;
+  run.faults.simulationError = () => panic;
   const before = run.outbox.counts.simulations;
   const hopeless = await run.outbox.file(withdrawal(order));
   await run.blocks(100);

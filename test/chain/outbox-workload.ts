@@ -17,7 +17,7 @@ import { type Faults, type Mishap, mishaps, type OutboxRun } from "../support/ou
 import { createSeededRandom } from "../support/seeded-random.ts";
 import { bidIdOn, bidOn, type OutboxStage, providerKey, tenantKey } from "../support/stages/outbox-stage.ts";
 
-/** Each has a message of its own, so the chain can be asked how often that was done. */
+/** Each has a message of its own, so the chain shows how often it was executed. */
 type Planned =
   | { readonly kind: "gift" }
   /** Closes a bid that was never made. */
@@ -138,7 +138,7 @@ export async function doAct(
     if (intent) await outbox.cancel(intent.id, "crash test");
   }
   if (act.kind === "close order") {
-    // It may be closed already; then the tenant's transaction fails, and nobody minds.
+    // It may be closed already; then the tenant's transaction fails, which is fine.
     to.stage.submit(tenantKey, [closeDeployment(fixture.orders[act.order] as OrderId)]);
   }
 }

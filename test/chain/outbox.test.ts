@@ -77,15 +77,15 @@ test("a message that cannot be done is found by simulation, settled as failed, a
 test("a node that does not know the newest order yet costs a bid a block, not its life", async (t) => {
   const run = await startOutbox(t);
   const orders = await run.stage.orders(5);
-  let refusals = 1;
-  run.faults.refusal = () =>
-    refusals-- > 0 ? "failed to execute message; message index: 2: order not found with gas used: '1'" : undefined;
+  let rejections = 1;
+  run.faults.simulationError = () =>
+    rejections-- > 0 ? "failed to execute message; message index: 2: order not found with gas used: '1'" : undefined;
   const ids = await fileBids(run, orders);
   await run.settle();
   assert.deepEqual(statesOf(run, ids), ["sent", "sent", "filed", "sent", "sent"]);
   run.outbox.wake();
   await run.settle();
-  assert.equal(run.outbox.counts.simulations, 2, "it is not asked again before the next block");
+  assert.equal(run.outbox.counts.simulations, 2, "it is not simulated again before the next block");
   await run.block();
   await run.block();
   assert.deepEqual(statesOf(run, ids), all(5, "done"));
@@ -94,8 +94,9 @@ test("a node that does not know the newest order yet costs a bid a block, not it
 test("what is about the same subject waits behind one that was set aside", async (t) => {
   const run = await startOutbox(t);
   const [order] = (await run.stage.orders(1)) as [OrderId];
-  let refusals = 1;
-  run.faults.refusal = () => (refusals-- > 0 ? "message index: 0: order not found with gas used: '1'" : undefined);
+  let rejections = 1;
+  run.faults.simulationError = () =>
+    rejections-- > 0 ? "message index: 0: order not found with gas used: '1'" : undefined;
   const close: SendRequest = { ...bidOn(order), message: closeBid(bidIdOn(order)), priority: "close" };
   const ids = await Promise.all([run.outbox.file(bidOn(order)), run.outbox.file(close)]);
   await run.settle();
@@ -125,7 +126,7 @@ test("an order closed between simulation and block fails alone; the others land 
   assert.equal(run.outbox.counts.splits, 1);
 });
 
-test("a transaction that nobody ever includes is dead when its stamp has passed, and its intents get another one", async (t) => {
+test("a transaction that is never included is dead after its timeout timestamp, and its intents are sent again", async (t) => {
   const run = await startOutbox(t);
   const orders = await run.stage.orders(3);
   run.faults.mishap = () => "taken, but forgotten";
@@ -220,11 +221,11 @@ test("a message that the chain finds malformed is found by halving, and only aft
   assert.deepEqual(statesOf(run, ids), ["done", "done", "failed", "done", "done", "done"]);
 });
 
-test("a transaction that no node takes holds up nobody else, and its messages are tried apart", async (t) => {
+test("a transaction that no node takes delays no other, and its messages are sent apart", async (t) => {
   const run = await startOutbox(t);
   const orders = await run.stage.orders(6);
   const poison = "123457";
-  run.faults.rpcRefusal = (tx) => (Buffer.from(tx).includes(poison) ? "tx pre check: tx size is too big" : undefined);
+  run.faults.rpcError = (tx) => (Buffer.from(tx).includes(poison) ? "tx pre check: tx size is too big" : undefined);
   const ids = await Promise.all(
     orders.slice(0, 4).map((order, index) => run.outbox.file(index === 1 ? gift(BigInt(poison)) : bidOn(order))),
   );
@@ -239,11 +240,11 @@ test("a transaction that no node takes holds up nobody else, and its messages ar
   assert.match((await run.outbox.wait(ids[1] as number)).result.log ?? "", /pre check/);
 });
 
-test("one transaction that nobody answers about does not keep the others from being sent", async (t) => {
+test("a transaction without an answer of any node does not delay the others", async (t) => {
   const run = await startOutbox(t);
   const [first, ...others] = (await run.stage.orders(4)) as [OrderId, ...OrderId[]];
   let lost: number | undefined;
-  run.faults.rpcRefusal = (tx) => {
+  run.faults.rpcError = (tx) => {
     lost ??= tx.length;
     if (tx.length === lost) throw unreachable("the connection breaks off");
     return undefined;
@@ -265,7 +266,7 @@ test("transactions that cannot be simulated do not keep the others from being se
   await fileBids(run, [first]);
   await run.block();
   let simulations = 0;
-  run.faults.refusal = () => {
+  run.faults.simulationError = () => {
     simulations += 1;
     if (simulations <= broken) throw unreachable("the node falls over");
     return undefined;
@@ -296,7 +297,7 @@ test("a chain without unordered transactions is served with sequences, one trans
   assert.equal(run.outbox.counts.transactions, 3);
 });
 
-test("a block that comes between a look at the head and one at the account makes nobody send again", async (t) => {
+test("a block between the queries of head and account causes no second send", async (t) => {
   const run = await startOutbox(t, { stage: { genesis: { unordered: false } } });
   const message = sendMessage(providerKey.address, tenantKey.address, 777);
   const id = await run.outbox.file({ subject: "wallet", why: "test", message, priority: "account" });
@@ -312,7 +313,7 @@ test("a block that comes between a look at the head and one at the account makes
   assert.equal(run.stage.times(message), 1);
 });
 
-test("somebody who uses the same key costs a sequence, not an intent", async (t) => {
+test("another user of the same key costs a sequence, not an intent", async (t) => {
   const run = await startOutbox(t, { stage: { genesis: { unordered: false } } });
   const orders = await run.stage.orders(3);
   let others = 1;
@@ -324,8 +325,8 @@ test("somebody who uses the same key costs a sequence, not an intent", async (t)
   await run.blocks(8);
   assert.deepEqual(statesOf(run, ids), all(3, "done"));
   assert.deepEqual(run.stage.bids(), dseqsOf(orders));
-  const { refused, refiled, transactions } = run.outbox.counts;
-  assert.ok(refused > 0, "the sequence was used by somebody else");
+  const { rejected, refiled, transactions } = run.outbox.counts;
+  assert.ok(rejected > 0, "another user took the sequence");
   assert.deepEqual({ refiled, transactions }, { refiled: 3, transactions: 2 });
 });
 
@@ -380,7 +381,7 @@ test("a fee granter pays, and one that does not allow it is a clear condition", 
   assert.equal(run.stage.balance(providerKey.address), before - 500_000n, "only the deposit was ours to pay");
 });
 
-test("no transaction asks for more gas than it may, and what is known of a message is used for the next", async (t) => {
+test("no transaction exceeds the gas limit, and the gas of a message is the estimate for the next", async (t) => {
   const run = await startOutbox(t, { outbox: { settings: { ...sendSettings, mostGas: 2_000_000n } } });
   const first = await fileBids(run, await run.stage.orders(20));
   const { txs } = await run.block();
@@ -427,7 +428,7 @@ test("an intent that a service files in a unit of its own is sent like any other
   assert.deepEqual(statesOf(run, [id]), ["done"]);
 });
 
-test("an intent that somebody settled while its transaction was being made does not hold up the others", async (t) => {
+test("an intent that is settled while its transaction is prepared does not delay the others", async (t) => {
   const run = await startOutbox(t);
   const ids = await fileBids(run, await run.stage.orders(3));
   const [first, ...others] = ids as [number, ...number[]];
@@ -454,7 +455,7 @@ test("listeners hear of every intent once, in the state that the journal has", a
   );
 });
 
-test("what nobody can send is rejected when it is filed, and an unknown intent when it is asked for", async (t) => {
+test("an intent that cannot be sent is rejected when filed, and an unknown id when awaited", async (t) => {
   const { outbox } = await startOutbox(t);
   const message = { typeUrl: "/cosmos.gov.v1.MsgVote", value: new Uint8Array() };
   const vote: SendRequest = { subject: "vote", why: "test", message, priority: "account" };
@@ -514,18 +515,18 @@ test("a transaction that was under way when the program ended is found by the ne
 test("stopping does not wait for a node that does not answer", async (t) => {
   const { clock, stage, faults, stop } = await startOutbox(t);
   await stop();
-  let asked = 0;
+  let calls = 0;
   const ending = new AbortController();
   const { signal } = ending;
   const hanging = () => {
-    asked += 1;
+    calls += 1;
     return new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   };
   const chain = { ...stage.broadcaster, head: hanging };
   const run = await runOutbox(t, { clock, stage, faults }, { dir: temporaryFolder(t), outbox: { chain } });
   await run.outbox.file(bidOn({ owner: parseAddress(tenantKey.address), dseq: 1n, gseq: 1, oseq: 1 }));
   await run.settle();
-  assert.equal(asked, 1);
+  assert.equal(calls, 1);
   // The end of the service ends its calls, too.
   ending.abort();
   await run.stop();

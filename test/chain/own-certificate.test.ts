@@ -135,7 +135,7 @@ test("another host name has another one made, while the one before is served on"
   assert.equal(stage.onChain().length, 2);
 });
 
-test("while the chain cannot be asked what is served stays, and nothing that is not proven is served", async (t) => {
+test("while the chain cannot be queried the served certificate stays, and no unproven one is served", async (t) => {
   const stage = await setUpCertificates(t);
   const life = await stage.start();
   const { serial } = await life.untilServed();

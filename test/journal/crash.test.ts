@@ -21,12 +21,12 @@ test("a crash at any boundary loses nothing acknowledged, halves nothing, and th
   const [dir, left] = [join(folder, "live", "data"), join(folder, "left")];
   async function play({ seed, crashAt }: StoryCase) {
     const plan = planWork(seed);
-    const told = await crash(dir, left, crashAt, (journal, clock, acknowledge) =>
+    const result = await crash(dir, left, crashAt, (journal, clock, acknowledge) =>
       doWork(journal, clock, plan, acknowledge),
     );
-    if (crashAt > 0) await assertGoesOn(left, plan, told.acknowledged);
+    if (crashAt > 0) await assertGoesOn(left, plan, result.acknowledged);
     for (const path of [join(folder, "live"), left]) rmSync(path, { recursive: true, force: true });
-    return told;
+    return result;
   }
   await playCrashes(t, "journal/crash", {
     seeds: seeds(counts(2, 12, 120)),
@@ -37,7 +37,7 @@ test("a crash at any boundary loses nothing acknowledged, halves nothing, and th
   });
 });
 
-test("a crash at any boundary while a damaged journal is set aside keeps its bytes and tells of it", async (t) => {
+test("a crash at any boundary while a damaged journal is set aside keeps its bytes and reports it", async (t) => {
   const folder = memoryFolder(t);
   const damaged = await makeDamaged(join(folder, "damaged"));
   const wanted = digest(join(damaged, "journal.db"));
@@ -57,7 +57,7 @@ test("a crash at any boundary while a damaged journal is set aside keeps its byt
     );
     for (const name of kept) {
       const lines = journal.read.history.about(join(left, name), 10);
-      assert.equal(lines.length, 1, `crash at ${crashAt}: ${name} is told of once`);
+      assert.equal(lines.length, 1, `crash at ${crashAt}: ${name} is reported once`);
     }
     await journal.close();
     for (const path of [dir, left]) rmSync(path, { recursive: true, force: true });

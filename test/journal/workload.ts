@@ -40,7 +40,7 @@ export function planWork(seed: number): Plan {
   }));
 }
 
-/** Does the work that is not in the journal yet, and tells of each unit when it is acknowledged. */
+/** Does the work that is not in the journal yet, and reports each acknowledged unit. */
 export async function doWork(
   journal: Journal,
   clock: VirtualClock,

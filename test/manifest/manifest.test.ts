@@ -147,7 +147,9 @@ test("a withdrawn manifest is not waited for again, and accepted when it is sent
     assert.equal((await stage.queries.lease(lease)).value?.state, "active");
     assert.deepEqual((await again.manifests.submit(id, body)).changed, [key]);
     assert.equal(again.manifests.manifestOf(lease)?.withdrawnAtMs, undefined);
-    await again.journal.durable("test", (tables) => tables.manifests.noteRefusal(key, versionOf(wish.manifest), "no"));
+    await again.journal.durable("test", (tables) =>
+      tables.manifests.noteRejection(key, versionOf(wish.manifest), "no"),
+    );
     assert.deepEqual((await again.manifests.submit(id, body)).changed, [key]);
     assert.equal(again.manifests.manifestOf(lease)?.refusal, undefined);
   });

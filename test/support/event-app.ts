@@ -11,8 +11,8 @@ import { person } from "./stages/market-stage.ts";
 const owner = person(1);
 
 export interface EventApp extends App {
-  /** The texts of all orders that were named so far, in order. */
-  readonly told: readonly string[];
+  /** Ids of all orders named so far, in order. */
+  readonly orderIds: readonly string[];
 }
 
 export interface EventAppOptions {
@@ -25,13 +25,13 @@ export function createEventApp({ chainId = "events-1", perBlock = 0 }: EventAppO
   let height = 0n;
   let appHash = hash("sha256", chainId, "buffer");
   let orders = 0n;
-  const told: string[] = [];
+  const orderIds: string[] = [];
 
   function orderEvents(count: number): AbciEvent[] {
     return Array.from({ length: count }, () => {
       orders += 1n;
       const id = { owner, dseq: orders, gseq: 1, oseq: 1 };
-      told.push(formatOrderId(id));
+      orderIds.push(formatOrderId(id));
       return typedEvent("akash.market.v1.EventOrderCreated", { id: { ...id } });
     });
   }
@@ -42,7 +42,7 @@ export function createEventApp({ chainId = "events-1", perBlock = 0 }: EventAppO
 
   return {
     chainId,
-    told,
+    orderIds: orderIds,
     get height() {
       return height;
     },

@@ -43,10 +43,10 @@ export interface Faults {
   gasFactor: number;
   beforeSimulation: () => Promise<void>;
   beforeAccount: () => void;
-  /** What a node says against the next simulation, right or wrong. */
-  refusal: (tx: Uint8Array) => string | undefined;
-  /** What every node's RPC says against a transaction, before the application sees it. */
-  rpcRefusal: (tx: Uint8Array) => string | undefined;
+  /** Error of the next simulation, if any. */
+  simulationError: (tx: Uint8Array) => string | undefined;
+  /** Error of every node's RPC for a transaction, before it reaches the application. */
+  rpcError: (tx: Uint8Array) => string | undefined;
   /** What becomes of blocks on their way to the outbox: handed over, lost for good, or not followed at all. */
   blocks: "followed" | "lost" | "unfollowed";
   /** No node that answers has the blocks that could hold a transaction. */
@@ -89,8 +89,8 @@ export function noFaults(): Faults {
     gasFactor: 1,
     beforeSimulation: async () => undefined,
     beforeAccount: () => undefined,
-    refusal: () => undefined,
-    rpcRefusal: () => undefined,
+    simulationError: () => undefined,
+    rpcError: () => undefined,
     blocks: "followed",
     shortHistory: false,
     stuckIndex: false,
@@ -245,14 +245,14 @@ function withFaults({ broadcaster: chain, delay }: OutboxStage, faults: Faults):
     },
     async simulate(...args) {
       await faults.beforeSimulation();
-      const log = faults.refusal(args[0]);
+      const log = faults.simulationError(args[0]);
       if (log !== undefined) return { kind: "refused", log };
       const answer = await chain.simulate(...args);
       if (answer.kind === "refused") return answer;
       return { ...answer, gasUsed: BigInt(Math.floor(Number(answer.gasUsed) * faults.gasFactor)) };
     },
     async broadcast(tx, reach = "one"): Promise<Receipt> {
-      const log = faults.rpcRefusal(tx);
+      const log = faults.rpcError(tx);
       if (log !== undefined && !isAnswer("broadcast_tx_sync", log)) {
         throw new ProviderError("AKP_CHAIN_CALL_REFUSED", { node: "node 1", method: "broadcast_tx_sync", reason: log });
       }

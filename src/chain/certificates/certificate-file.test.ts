@@ -12,7 +12,7 @@ import { type MadeCertificate, makeCertificate } from "./make-certificate.ts";
 
 const random = createSeededRandom(7);
 const signer = createSigner(random.bytes(32));
-const stranger = createSigner(random.bytes(32));
+const otherSigner = createSigner(random.bytes(32));
 const times = { fromMs: Date.UTC(2026, 10, 16), untilMs: Date.UTC(2027, 10, 16) };
 const made = makeCertificate({ owner: signer.address, hosts: ["a.example"], isServer: true, serial: 5n, ...times });
 
@@ -50,7 +50,7 @@ test("the key of a written file opens only with a signature of its account", (t)
     /^-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n-----BEGIN ENCRYPTED PRIVATE KEY-----/,
   );
   assert.deepEqual(readCertificateFile(path, signer), { certificate: made.certificate, key: made.key });
-  assert.throws(() => readCertificateFile(path, stranger), /is not that of akash1/);
+  assert.throws(() => readCertificateFile(path, otherSigner), /is not that of akash1/);
 });
 
 test("a file of the network's older tools is opened too", (t) => {

@@ -74,8 +74,8 @@ test(openssl ? name : `${name} (skipped: no openssl)`, { skip: !openssl }, (t) =
   const file = join(folder, "own.pem");
   writeFileSync(file, makeCertificate(wishes).certificate);
   const atTime = ["-attime", `${wishes.fromMs / 1_000 + 60}`];
-  const asked = ["verify", "-purpose", "sslserver", ...atTime, "-partial_chain", "-trusted", file, file];
-  const { status, stdout, stderr } = spawnSync("openssl", asked, { encoding: "utf8" });
+  const args = ["verify", "-purpose", "sslserver", ...atTime, "-partial_chain", "-trusted", file, file];
+  const { status, stdout, stderr } = spawnSync("openssl", args, { encoding: "utf8" });
   assert.equal(status, 0, `${stdout}${stderr}`);
   const text = spawnSync("openssl", ["x509", "-noout", "-text", "-in", file], { encoding: "utf8" }).stdout;
   assert.match(text, /Serial Number: 1794772121750478791/);

@@ -73,7 +73,7 @@ function readUnit({ resource, count, price }: beta4.ResourceUnit): ResourceUnit 
 }
 
 function numberOf(kind: EndpointKind): number {
-  invariant(kind !== "unknown", "an endpoint of a kind that nobody knows is never asked for or offered");
+  invariant(kind !== "unknown", "an endpoint of unknown kind is neither requested nor offered");
   return endpointKinds.indexOf(kind);
 }
 

@@ -25,7 +25,7 @@ export const msgLeaseStartReclaimType = "/akash.market.v1beta5.MsgLeaseStartRecl
 
 export const msgLeaseStartReclaim = messageOf({ id: optional(1, generated(akash.LeaseID)), reason: int32(2) });
 
-/** How long a tenant wants to be told before a provider takes the resources back. */
+/** Notice period that a tenant requires before a provider reclaims the resources. */
 const deploymentReclamation = messageOf({ minWindowNs: required(1, nanoseconds, 0n) });
 export type DeploymentReclamation = Decoded<typeof deploymentReclamation>;
 

@@ -7,19 +7,19 @@ import { createClockCheck, rpcClockSkewBlocks, rpcClockSkewMs } from "./block-ti
 function stage() {
   const clock = createVirtualClock();
   const trueNs = () => BigInt(clock.now()) * 1_000_000n;
-  const told: string[] = [];
-  const note = (message: string) => void told.push(message);
+  const logged: string[] = [];
+  const note = (message: string) => void logged.push(message);
   const log: Log = { ...silentLog, info: note, warn: note };
   const check = createClockCheck(clock, log);
-  return { clock, told, trueNs, see: check.note, doubt: () => check.doubt?.message };
+  return { clock, logged, trueNs, see: check.note, doubt: () => check.doubt?.message };
 }
 
 for (const [direction, skewMs] of [
   ["ahead of", rpcClockSkewMs + 1_000],
   ["behind", -rpcClockSkewMs - 1_000],
 ] as const) {
-  test(`a clock that is ${direction} the blocks is told once, and once more when it is right again`, () => {
-    const { clock, told, trueNs, see, doubt } = stage();
+  test(`a clock that is ${direction} the blocks is logged once, and again when it is correct`, () => {
+    const { clock, logged, trueNs, see, doubt } = stage();
     const blockNs = trueNs();
     clock.jump(skewMs);
     for (let seen = 1; seen < rpcClockSkewBlocks; seen += 1) see(blockNs);
@@ -29,12 +29,12 @@ for (const [direction, skewMs] of [
     clock.jump(-skewMs);
     see(blockNs);
     assert.equal(doubt(), undefined);
-    assert.deepEqual(told, ["local clock differs from block time", "local clock agrees with block time again"]);
+    assert.deepEqual(logged, ["local clock differs from block time", "local clock agrees with block time again"]);
   });
 }
 
 test("one old block among fresh ones, as after a halt of the chain, is no reason to doubt the clock", () => {
-  const { told, trueNs, see, doubt } = stage();
+  const { logged, trueNs, see, doubt } = stage();
   for (let seen = 0; seen < 20; seen += 1) see(seen % 2 === 0 ? trueNs() : trueNs() - 3_600_000_000_000n);
-  assert.deepEqual([doubt(), told], [undefined, []]);
+  assert.deepEqual([doubt(), logged], [undefined, []]);
 });

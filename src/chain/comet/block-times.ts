@@ -1,4 +1,4 @@
-/** What the times of blocks tell: how long a block takes on this chain, and whether the local clock is right. */
+/** Measures the block time of the chain and compares the local clock with block timestamps. */
 import { type Clock, nsToMs } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
@@ -39,7 +39,7 @@ export function createClockCheck(clock: Clock, log: Log) {
   let oddInRow = 0;
   let doubt: ProviderError | undefined;
   return {
-    /** A block that a node has just told of for the first time. */
+    /** A block that a node has just reported for the first time. */
     note(timeNs: bigint): void {
       const aheadMs = clock.now() - nsToMs(timeNs);
       const isOdd = Math.abs(aheadMs) > rpcClockSkewMs;

@@ -42,7 +42,7 @@ test("the owner of a revocation sent by another account is found, however deep i
   assert.deepEqual(owners.toSorted(), [alice.address, carol.address].toSorted());
 });
 
-test("an owner is found by his address also in upper case, with 32 bytes, and with other text right behind it", async () => {
+test("an owner is found by an address in upper case, of 32 bytes, or directly followed by other text", async () => {
   const long = addressOf(new Uint8Array(32).fill(7));
   const owners = await certificateOwners(
     [

@@ -7,7 +7,7 @@ import { createSteps } from "./comet-chain.ts";
 const order = (key: string): MirrorKey => ({ kind: "order", key });
 const failure = () => new ProviderError("AKP_JOURNAL_BUSY", { path: "journal", reason: "it is locked" });
 
-/** Steps of a mirror that finds what it is told to. */
+/** Steps of a mirror that reports the given keys. */
 function startSteps() {
   let found: readonly MirrorKey[] = [];
   const find = async () => found;
@@ -21,9 +21,9 @@ function startSteps() {
 
 test("keys are owed to all listeners until the last of them has taken them", async () => {
   const { steps, step } = startSteps();
-  const told: (readonly MirrorKey[])[] = [];
+  const reported: (readonly MirrorKey[])[] = [];
   let failures = 2;
-  steps.onStep(({ changed }) => void told.push(changed));
+  steps.onStep(({ changed }) => void reported.push(changed));
   steps.onStep(() => {
     if (failures-- > 0) throw failure();
   });
@@ -35,7 +35,7 @@ test("keys are owed to all listeners until the last of them has taken them", asy
     [order("a"), order("b")],
     [order("a"), order("b"), order("c")],
   ];
-  assert.deepEqual(told, [first, first, second, [order("d")]]);
+  assert.deepEqual(reported, [first, first, second, [order("d")]]);
 });
 
 test("a step is delivered only after the one before it was processed", async () => {

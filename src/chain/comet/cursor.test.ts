@@ -6,12 +6,12 @@ import { createCursorWriter } from "./follower.ts";
 /** Keeps what it is given unless there is a reason not to. */
 function recordingCursor() {
   const written: bigint[] = [];
-  const state = { refusal: undefined as ProviderError | undefined };
+  const state = { error: undefined as ProviderError | undefined };
   const cursor = {
     load: () => undefined,
     async save(_: string, height: bigint) {
       await Promise.resolve();
-      if (state.refusal) throw state.refusal;
+      if (state.error) throw state.error;
       written.push(height);
     },
   };
@@ -24,13 +24,13 @@ const busy = () =>
 test("a journal that is locked for an instant loses nothing and does not end the following", async () => {
   const { written, state, cursor } = recordingCursor();
   const writer = createCursorWriter(cursor, "test-1");
-  state.refusal = busy();
+  state.error = busy();
   writer.moveTo(1n);
   await new Promise(setImmediate);
   writer.moveTo(2n);
   await new Promise(setImmediate);
   assert.deepEqual(written, []);
-  state.refusal = undefined;
+  state.error = undefined;
   writer.moveTo(3n);
   await writer.flush();
   assert.deepEqual(written, [3n]);
@@ -39,7 +39,7 @@ test("a journal that is locked for an instant loses nothing and does not end the
 test("a journal that stays locked → flush rejects", async () => {
   const { state, cursor } = recordingCursor();
   const writer = createCursorWriter(cursor, "test-1");
-  state.refusal = busy();
+  state.error = busy();
   writer.moveTo(1n);
   await assert.rejects(writer.flush(), { code: "AKP_JOURNAL_BUSY" });
 });
@@ -47,7 +47,7 @@ test("a journal that stays locked → flush rejects", async () => {
 test("a journal that cannot be written → the next move throws", async () => {
   const { state, cursor } = recordingCursor();
   const writer = createCursorWriter(cursor, "test-1");
-  state.refusal = new ProviderError("AKP_JOURNAL_CLOSED", { reason: "the disk is full" });
+  state.error = new ProviderError("AKP_JOURNAL_CLOSED", { reason: "the disk is full" });
   writer.moveTo(1n);
   await new Promise(setImmediate);
   assert.throws(() => writer.moveTo(2n), { code: "AKP_JOURNAL_CLOSED" });

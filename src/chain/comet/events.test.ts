@@ -41,7 +41,7 @@ test("every recorded block holds the events that the index says, and none that c
   }
 });
 
-test("a recorded close of a deployment tells of group, order, bid and lease, in the chain's order", async () => {
+test("a recorded close of a deployment yields events of group, order, bid and lease, in the chain's order", async () => {
   const { events } = await recorded(413);
   assert.deepEqual(
     events.map(({ event }) => event.kind),
@@ -100,13 +100,13 @@ test("ids and prices of any size survive the chain's own writing of them", () =>
   );
 });
 
-test("an event of a later version of its package is read, a stranger is passed over", () => {
+test("an event of a later version of its package is read, an unknown one is ignored", () => {
   const id = { owner, dseq: 7n, gseq: 1, oseq: 1 };
   const later = readEvent(typedEvent("akash.market.v9beta1.EventOrderCreated", { id, more: "news" }));
   assert.ok(later?.kind === "OrderCreated");
   assert.equal(formatOrderId(later.id), formatOrderId(id));
-  const strangers = ["akash.market.v1.EventOrderForgotten", "akash.constructor.v1.EventX", "transfer", "akash.market"];
-  for (const type of strangers) assert.equal(readEvent({ type, attributes: [] }), undefined, type);
+  const unknown = ["akash.market.v1.EventOrderForgotten", "akash.constructor.v1.EventX", "transfer", "akash.market"];
+  for (const type of unknown) assert.equal(readEvent({ type, attributes: [] }), undefined, type);
 });
 
 test("a started reclamation carries its reason and its deadline", () => {

@@ -52,7 +52,7 @@ const ended = (fields: Fields) => ({ ...bid(fields), reason: reason(fields) });
 const provider = (fields: Fields) => ({ owner: address(fields, "owner") });
 const audit = (fields: Fields) => ({ ...provider(fields), auditor: address(fields, "auditor") });
 
-/** The module that tells of each kind, and how it is read. */
+/** The module that emits each kind, and its decoder. */
 const readers = {
   DeploymentCreated: ["deployment", version],
   DeploymentUpdated: ["deployment", version],

@@ -11,7 +11,7 @@ import type { Gap } from "../chain.ts";
 import { isOfChain } from "../chain-failure.ts";
 import { createBlockTime, createClockCheck } from "./block-times.ts";
 import { type Fetching, fetchBlock, readAhead } from "./blocks.ts";
-import { createGapJudge, hasRefusal } from "./gap.ts";
+import { createGapJudge, hasRejection } from "./gap.ts";
 import type { Pool, ReportedHead } from "./pool.ts";
 import { type RpcLimits, rpcCallMs } from "./rpc-call.ts";
 import { isNotYet, rpcLagBlocks } from "./rpc-node.ts";
@@ -22,12 +22,12 @@ const rpcCallLeastMs = 500;
 const rpcReadAheadBlocks = 16;
 /** The same in bytes of answers, for large blocks: as objects they take several times as much. */
 const rpcReadAheadBytes = 16 * 1024 * 1024;
-/** Block times without a new height after which another node is asked. */
+/** Block times without a new height after which another node is queried. */
 const rpcStandStillBlocks = 3;
 /** Bounds of the pause between two looks at the head, which is a third of a block time. */
 const rpcPollLeastMs = 20;
 const rpcPollMostMs = 2 * second;
-/** A block of which a node has told is waited for in silence this long: a full one takes seconds to run. */
+/** A block that a node has announced may take this long before a warning: a full one takes seconds to execute. */
 const rpcNotYetMs = 10 * second;
 
 export interface Cursor {
@@ -39,7 +39,7 @@ export interface Cursor {
 export interface BlockConsumer {
   /** `head` is how far the chain is. A failure of the chain's makes the block come again. */
   block(block: ChainBlock, head: bigint): Promise<unknown>;
-  /** These blocks are lost: whatever they changed must be read from the chain's lists. */
+  /** These blocks are lost: their changes must be read from the chain's lists. */
   gap(gap: Gap): Promise<unknown>;
 }
 
@@ -62,7 +62,7 @@ export class Follower {
   #failuresInRow = 0;
   #reason: string | undefined;
   #loggedHaltAt: bigint | undefined;
-  /** Since when the block after this height has been there in name only. */
+  /** Since when the block after this height has been announced without results. */
   #notReady: { readonly height: bigint; readonly sinceMs: number } | undefined;
   height = 0n;
   readonly counts = {
@@ -122,8 +122,8 @@ export class Follower {
 
   /** A call may take a block time, and twice as long after each failure: large blocks come over slow lines. */
   #bounds(signal: AbortSignal, onBytes: (bytes: number) => void = () => undefined): RpcLimits {
-    const patienceMs = Math.max(this.blockTimeMs, rpcCallLeastMs) * 2 ** this.#failuresInRow;
-    return { signal, onBytes, timeoutMs: Math.min(patienceMs, rpcCallMs) };
+    const timeoutMs = Math.max(this.blockTimeMs, rpcCallLeastMs) * 2 ** this.#failuresInRow;
+    return { signal, onBytes, timeoutMs: Math.min(timeoutMs, rpcCallMs) };
   }
 
   #fetch(at: bigint, { signal, took }: Fetching): Promise<ChainBlock> {
@@ -173,7 +173,7 @@ export class Follower {
       this.#lastBlockAtMs = this.#deps.clock.monotonicMs();
     } catch (thrown) {
       if (isHandedOver || !isOfChain(thrown) || isNotYet(thrown)) throw thrown;
-      const has = (at: bigint) => fetch(at, { signal, took: () => undefined }).then(() => true, isRefused);
+      const has = (at: bigint) => fetch(at, { signal, took: () => undefined }).then(() => true, isRejection);
       const gap = await this.#gaps.judge(this.height + 1n, thrown, has, signal);
       if (!gap) throw thrown;
       await this.#skip(gap, reasonOf(thrown), cursor);
@@ -205,7 +205,7 @@ export class Follower {
     const { pool, clock, log } = this.#deps;
     const { height } = this;
     this.counts.standStills += 1;
-    // A halted chain is told once, and not every few seconds for as long as it is halted.
+    // A halted chain is logged once, not every few seconds.
     if (this.#loggedHaltAt !== height) {
       log.warn("no new block, probing other RPC nodes", { node: pool.preferred.name, height });
       this.#loggedHaltAt = height;
@@ -220,7 +220,7 @@ export class Follower {
     this.#reason = undefined;
   }
 
-  /** A node tells of a block before its results can be read: after every large one, for as long as it takes to run it. */
+  /** A node announces a block before its results can be read, for as long as the block takes to execute. */
   #isExpectedSoon(thrown: unknown): boolean {
     if (!isNotYet(thrown)) return false;
     const nowMs = this.#deps.clock.monotonicMs();
@@ -228,7 +228,7 @@ export class Follower {
     return nowMs - this.#notReady.sinceMs < rpcNotYetMs;
   }
 
-  /** Told once; then tried again in silence, ever more slowly. */
+  /** Logged once, then retried with exponential back-off. */
   async #retryLater(error: ProviderError, signal: AbortSignal): Promise<void> {
     if (this.#failuresInRow === 0)
       this.#deps.log.warn("cannot follow the chain, retrying", { error, height: this.height });
@@ -277,8 +277,8 @@ export function createCursorWriter(cursor: Cursor, chainId: string) {
 }
 
 /** False when nodes answered that they do not have it; any other failure says nothing and is thrown on. */
-function isRefused(thrown: unknown): false {
-  if (isOfChain(thrown) && hasRefusal(thrown)) return false;
+function isRejection(thrown: unknown): false {
+  if (isOfChain(thrown) && hasRejection(thrown)) return false;
   throw thrown;
 }
 

@@ -6,9 +6,9 @@ import { startFaultProxy } from "../../../test/support/fault-proxy.ts";
 import { runs } from "../../../test/support/runs.ts";
 import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
-import { createGapJudge, rpcGapPatienceMs } from "./gap.ts";
+import { createGapJudge, rpcGapTimeoutMs } from "./gap.ts";
 
-const refused = new ProviderError("AKP_CHAIN_CALL_REFUSED", {
+const rejected = new ProviderError("AKP_CHAIN_CALL_REFUSED", {
   node: "a node",
   method: "block_results",
   reason: "could not find results for height #5",
@@ -39,7 +39,7 @@ test("a block is not lost because no node is there, however long that lasts", as
   for (const proxy of proxies) proxy.fault = () => "cut";
   for (let minutes = 0; minutes < 10; minutes += 1) {
     assert.equal(await judge.judge(5n, unread, async () => true, never), undefined);
-    await clock.advance(rpcGapPatienceMs);
+    await clock.advance(rpcGapTimeoutMs);
   }
   for (const proxy of proxies) proxy.fault = () => undefined;
   assert.equal(await judge.judge(5n, unread, async () => true, never), undefined, "and not as soon as they are back");
@@ -48,10 +48,10 @@ test("a block is not lost because no node is there, however long that lasts", as
 test("a block that nodes have and cannot give is lost after a while, alone, and the next ones like it at once", async (t) => {
   const { clock, judge } = await stage(t);
   assert.equal(await judge.judge(5n, unread, async () => false, never), undefined);
-  await clock.advance(rpcGapPatienceMs);
+  await clock.advance(rpcGapTimeoutMs);
   for (const height of [5n, 6n, 7n]) {
     assert.deepEqual(await judge.judge(height, unread, async () => false, never), { from: height, to: height });
-    await clock.advance(rpcGapPatienceMs / 10);
+    await clock.advance(rpcGapTimeoutMs / 10);
   }
   assert.equal(await judge.judge(9n, unread, async () => false, never), undefined, "but not after one that was read");
 });
@@ -61,10 +61,10 @@ test("results that nodes threw away are lost once they had time to come back, up
   await fc.assert(
     fc.asyncProperty(fc.bigInt(6n, 100n), async (first) => {
       const has = async (height: bigint) => height >= first;
-      assert.equal(await judge.judge(1n, refused, has, never), undefined, "another height ends the wait");
-      assert.equal(await judge.judge(5n, refused, has, never), undefined, "too early");
-      await clock.advance(rpcGapPatienceMs);
-      assert.deepEqual(await judge.judge(5n, refused, has, never), { from: 5n, to: first - 1n });
+      assert.equal(await judge.judge(1n, rejected, has, never), undefined, "another height ends the wait");
+      assert.equal(await judge.judge(5n, rejected, has, never), undefined, "too early");
+      await clock.advance(rpcGapTimeoutMs);
+      assert.deepEqual(await judge.judge(5n, rejected, has, never), { from: 5n, to: first - 1n });
     }),
     { numRuns: runs(5, 100) },
   );
@@ -73,15 +73,15 @@ test("results that nodes threw away are lost once they had time to come back, up
 test("where not even the newest results are there, one block is given up at a time", async (t) => {
   const { clock, judge } = await stage(t);
   const has = async () => false;
-  await judge.judge(5n, refused, has, never);
-  await clock.advance(rpcGapPatienceMs);
-  assert.deepEqual(await judge.judge(5n, refused, has, never), { from: 5n, to: 5n });
+  await judge.judge(5n, rejected, has, never);
+  await clock.advance(rpcGapTimeoutMs);
+  assert.deepEqual(await judge.judge(5n, rejected, has, never), { from: 5n, to: 5n });
 });
 
 test("a block that only a node behind could have is waited for", async (t) => {
   const { proxies, clock, judge } = await stage(t);
   for (const proxy of proxies) proxy.lag = 1n;
-  await judge.judge(100n, refused, async () => false, never);
-  await clock.advance(2 * rpcGapPatienceMs);
-  assert.equal(await judge.judge(100n, refused, async () => false, never), undefined);
+  await judge.judge(100n, rejected, async () => false, never);
+  await clock.advance(2 * rpcGapTimeoutMs);
+  assert.equal(await judge.judge(100n, rejected, async () => false, never), undefined);
 });

@@ -103,7 +103,7 @@ const strangeAnswers: [string, Handler, RegExp][] = [
 ];
 
 for (const [what, handler, pattern] of strangeAnswers) {
-  test(`${what} is told as what it is, with the node's name`, async (t) => {
+  test(`${what} is reported with its cause and the node's name`, async (t) => {
     const node = await nodeWith(t, handler);
     const { code, message } = await failureOf(node.call("status", {}));
     assert.equal(code, "AKP_CHAIN_ANSWER_MALFORMED");

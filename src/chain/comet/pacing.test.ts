@@ -1,4 +1,4 @@
-/** What paces the follower: the measured block time, and the wait that a bell ends. */
+/** What paces the follower: the measured block time, and the wait that a wake-up ends. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createVirtualClock } from "../../../test/support/virtual-clock.ts";

@@ -68,7 +68,7 @@ test("an answer that cannot be read counts as a failure of its node", async (t) 
   assert.equal(pool.nodes[0]?.condition, "failing");
 });
 
-test("a node of which one method breaks off or is a proxy's page is not good, although it tells its status", async (t) => {
+test("a node of which one method breaks off or is a proxy's page is not good, although its status call succeeds", async (t) => {
   const { proxies, pool } = await stage(t, 2);
   const [first, second] = proxies as [FaultProxy, FaultProxy];
   for (const fault of ["cut off", "html"] as const) {
@@ -87,7 +87,7 @@ test("a node of which one method breaks off or is a proxy's page is not good, al
   }
 });
 
-test("a node of which one method hangs is not good, although it tells its status", async (t) => {
+test("a node of which one method hangs is not good, although its status call succeeds", async (t) => {
   const clock = createVirtualClock();
   const node = createNode({ app: createEventApp(), clock, log: silentLog, indexMs: 0, listens: false });
   t.after(() => node.stop());
@@ -124,7 +124,7 @@ test("a node that takes its time with every answer gives way to a quicker one, a
     return answer;
   };
   const askMany = async () => {
-    for (let asked = 0; asked < 10; asked += 1) await pool.call("health", {}, name);
+    for (let call = 0; call < 10; call += 1) await pool.call("health", {}, name);
   };
   first.rewrite = slow;
   await askMany();
@@ -133,7 +133,7 @@ test("a node that takes its time with every answer gives way to a quicker one, a
   second.rewrite = slow;
   await askMany();
   await askMany();
-  assert.equal(pool.switches, 1, "to and fro would help nobody");
+  assert.equal(pool.switches, 1, "alternating between the two brings nothing");
 });
 
 test("an error is the answer to a look-up of a transaction; any other call goes to the next node, and this one is avoided", async (t) => {
@@ -146,7 +146,7 @@ test("an error is the answer to a look-up of a transaction; any other call goes 
     const { node } = await pool.call(method, { height: "3" }, name);
     assert.equal(node, second.url, method);
     assert.equal(pool.nodes[0]?.condition, "failing", method);
-    assert.match(pool.nodes[0]?.trouble ?? "", /could not find results/);
+    assert.match(pool.nodes[0]?.error ?? "", /could not find results/);
   }
   assert.equal(pool.switches, 1);
 });
@@ -198,9 +198,9 @@ test("a node that fails again and again is left alone for a while", async (t) =>
   for (let tried = 0; tried < 10; tried += 1) await failureOf(pool.call("health", {}, name));
   assert.equal(calls, rpcBreakerFailures);
   assert.equal(pool.nodes[0]?.condition, "down");
-  const refused = await failureOf(pool.call("health", {}, name));
-  assert.equal(refused.code, "AKP_CHAIN_NO_ENDPOINT");
-  assert.match(refused.message, /is down \(.*an HTML page/);
+  const failure = await failureOf(pool.call("health", {}, name));
+  assert.equal(failure.code, "AKP_CHAIN_NO_ENDPOINT");
+  assert.match(failure.message, /is down \(.*an HTML page/);
 });
 
 test("a read at or above a height is answered only by a node that has reached it", async (t) => {
@@ -213,7 +213,7 @@ test("a read at or above a height is answered only by a node that has reached it
   assert.equal(strict.node, ahead.url);
   assert.equal(strict.nodeHeight, chain.node.height);
   const beyond = await failureOf(pool.call("health", {}, name, { atOrAbove: chain.node.height + 1n }));
-  assert.match(beyond.message, /at height 10, and 11 is asked for/);
+  assert.match(beyond.message, /at height 10, below the required height 11/);
   await chain.block();
   assert.equal((await pool.call("health", {}, name, { atOrAbove: 11n })).node, ahead.url);
 });

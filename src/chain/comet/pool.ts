@@ -19,16 +19,16 @@ import {
   RpcNode,
   type RpcNodeState,
   type RpcParams,
-  refusalReason,
+  rejectionReason,
   unlessOfNode,
 } from "./rpc-node.ts";
 import type { RpcTransport } from "./transport.ts";
 
-/** How often every node is asked how it is, and how long it may take to say: about a block. */
+/** Interval and timeout of the status probe of every node: about a block. */
 const rpcProbeMs = 5 * second;
-/** A height that a node told us is believed this long where it matters that the node has not fallen back. */
+/** A height that a node reported is trusted this long where the node must not have fallen behind. */
 const rpcReadingMs = 2 * second;
-/** A node that takes longer on average is used only where no other is quicker: a block asks about five times in turn. */
+/** A node that takes longer on average is used only where no other is quicker: a block takes about five calls in turn. */
 const rpcSlowMs = second;
 
 export type ReportedHead = Pick<NodeStatus, "height" | "timeNs">;
@@ -48,7 +48,7 @@ export type NodeCallOptions = RpcLimits & Pick<QueryOptions, "atOrAbove" | "node
 interface NodeAnswer<T> {
   readonly result: T;
   readonly node: string;
-  /** The height that this node had reached when it was asked, at least. */
+  /** The height that this node had reached by the time of the call, at least. */
   readonly nodeHeight: bigint;
 }
 
@@ -70,7 +70,7 @@ export class Pool {
     this.#nodes = nodes;
   }
 
-  /** Asks every node how it is and learns the chain's id; throws when none can be used. */
+  /** Probes every node and reads the chain's id; throws if no node is usable. */
   async open(signal?: AbortSignal): Promise<void> {
     await this.probe({ signal });
     await this.#callFirst("status", async () => undefined, { signal });
@@ -116,7 +116,7 @@ export class Pool {
     if (next) this.#prefer(next);
   }
 
-  /** Asks every node how it is; gives those that said so. */
+  /** Probes every node and returns those that answered. */
   async probe(bounds: RpcLimits = {}): Promise<readonly RpcNodeState[]> {
     const probed = this.#nodes.filter((node) => node.admit());
     const within = { timeoutMs: rpcProbeMs, ...bounds };
@@ -172,7 +172,7 @@ export class Pool {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Those that may be asked, best first. The breaker is asked last: it lets one call through. */
+  /** Nodes that may be called, best first. The breaker comes last: admitting consumes its one trial call. */
   *#candidates(method: string, only: string | undefined): IterableIterator<RpcNode> {
     const score = (node: RpcNode) =>
       (node.isFailing(method) ? 10 : 0) + 2 * rank(node) + Number(node !== this.#preferred);
@@ -200,8 +200,8 @@ export class Pool {
         return { result, node: node.transport.name, nodeHeight };
       } catch (thrown) {
         if (!(thrown instanceof ProviderError)) throw thrown;
-        const refusal = refusalReason(thrown);
-        if (refusal !== undefined && isAnswer(method, refusal)) throw thrown;
+        const rejection = rejectionReason(thrown);
+        if (rejection !== undefined && isAnswer(method, rejection)) throw thrown;
         failures.push(thrown);
       }
     }
@@ -217,7 +217,7 @@ export class Pool {
     this.#chainId ??= chainId;
     if (chainId !== this.#chainId) throw this.#ofOtherChain(node);
     if (atOrAbove !== undefined && height < atOrAbove) {
-      throw notYet(transport.name, `it is at height ${height}, and ${atOrAbove} is asked for`);
+      throw notYet(transport.name, `it is at height ${height}, below the required height ${atOrAbove}`);
     }
     return height;
   }
@@ -230,7 +230,7 @@ export class Pool {
     if (others.length === this.#nodes.length && others[0]) return this.#ofOtherChain(others[0]);
     const idle = this.nodes
       .filter(({ name }) => only === undefined || name === only)
-      .map(({ name, condition, trouble }) => `${name} is ${condition}${trouble ? ` (${trouble})` : ""}`);
+      .map(({ name, condition, error }) => `${name} is ${condition}${error ? ` (${error})` : ""}`);
     const reasons = failures.length > 0 ? failures.map(reasonOf) : idle;
     return new ProviderError("AKP_CHAIN_NO_ENDPOINT", { what, reasons: reasons.join("; "), failures });
   }
@@ -257,10 +257,10 @@ export class Pool {
   }
 
   #logCondition(node: RpcNode): void {
-    const { name, condition, trouble } = node.stateNow();
+    const { name, condition, error } = node.stateNow();
     if (this.#logged.get(node) === condition) return;
     this.#logged.set(node, condition);
-    const fields = { node: name, condition, ...(trouble !== undefined && { trouble }) };
+    const fields = { node: name, condition, ...(error !== undefined && { error }) };
     if (condition === "good") this.#deps.log.info("RPC node can be used", fields);
     else this.#deps.log.warn("RPC node is avoided", fields);
   }
@@ -288,7 +288,7 @@ async function readUsable(node: RpcNode, bounds: RpcLimits): Promise<NodeStatus>
   throw new ProviderError("AKP_CHAIN_UNREACHABLE", { node: node.transport.name, reason });
 }
 
-/** The end that was asked for is no failure. */
+/** A failure after the abort is expected. */
 export function unlessAborted(signal: AbortSignal): (thrown: unknown) => void {
   return (thrown) => {
     if (!signal.aborted) throw thrown;

@@ -1,4 +1,4 @@
-/** One node of the pool: what it last said of itself, how it has been doing, and whether it may be asked. */
+/** One node of the pool: its last status, its failures, and whether it may be called. */
 import type { Clock } from "../../runtime/clock.ts";
 import type { RuntimeDeps } from "../../runtime/deps.ts";
 import { second } from "../../runtime/durations.ts";
@@ -42,7 +42,7 @@ export function isAnswer(method: string, reason: string): boolean {
   return method === "tx" || (method.startsWith("broadcast_tx_") && againstTransaction.test(reason));
 }
 
-export function refusalReason(thrown: unknown): string | undefined {
+export function rejectionReason(thrown: unknown): string | undefined {
   return ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED") ? String(thrown.details["reason"]) : undefined;
 }
 
@@ -51,7 +51,7 @@ function requestedHeight(method: string, { height }: RpcParams): bigint | undefi
   return isOfBlock && typeof height === "string" ? BigInt(height) : undefined;
 }
 
-/** It will have it: a node tells of a block before its results and its state can be read. */
+/** A node announces a block before its results and state can be read, so a later try succeeds. */
 export function notYet(node: string, reason: string, cause?: unknown): ProviderError {
   return new ProviderError("AKP_CHAIN_NOT_YET", { node, reason }, { cause });
 }
@@ -79,7 +79,7 @@ export class RpcNode {
   /** Blocks behind the agreed head when all were last probed. Set by the pool, which alone sees the others. */
   lag = 0n;
 
-  /** `chainId` tells which chain is ours, once that is known. */
+  /** `chainId` returns our chain's id once it is known. */
   constructor(
     transport: RpcTransport,
     chainId: () => string | undefined,
@@ -103,9 +103,9 @@ export class RpcNode {
 
   stateNow() {
     const { lag, latencyMs, status } = this;
-    const [condition, trouble] = this.#health();
+    const [condition, error] = this.#health();
     const { height, earliestHeight } = status ?? {};
-    return { name: this.transport.name, condition, height, earliestHeight, lag, latencyMs, trouble };
+    return { name: this.transport.name, condition, height, earliestHeight, lag, latencyMs, error };
   }
 
   #health(): readonly [NodeCondition, reason: string | undefined] {
@@ -135,7 +135,7 @@ export class RpcNode {
     try {
       answer = await this.#send(method, params, bounds);
     } catch (thrown) {
-      if (ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED")) throw this.#refused(thrown, method, params, startMs);
+      if (ProviderError.is(thrown, "AKP_CHAIN_CALL_REFUSED")) throw this.#rejected(thrown, method, params, startMs);
       if (thrown instanceof ProviderError) {
         this.#blame(method, thrown);
         this.#breaker.failed(startMs);
@@ -162,7 +162,7 @@ export class RpcNode {
   }
 
   /** A node that answers with an error is there. Whether its method works is another question. */
-  #refused(error: ProviderError, method: string, params: RpcParams, startMs: number): ProviderError {
+  #rejected(error: ProviderError, method: string, params: RpcParams, startMs: number): ProviderError {
     const { status } = this;
     this.#answered(startMs);
     const height = requestedHeight(method, params);
@@ -170,7 +170,7 @@ export class RpcNode {
     if (status && height !== undefined && height < status.earliestHeight) return error;
     if (status && height !== undefined && height >= status.height)
       return notYet(this.transport.name, error.message, error);
-    if (isAnswer(method, refusalReason(error) ?? "")) this.#failing.delete(method);
+    if (isAnswer(method, rejectionReason(error) ?? "")) this.#failing.delete(method);
     else this.#blame(method, error);
     return error;
   }
@@ -187,19 +187,19 @@ export class RpcNode {
     return this.status;
   }
 
-  /** Asks the methods that failed for something simple: where other nodes do well, they would not be called again. */
+  /** Calls the failed methods with a simple request: while other nodes do well they would not be called again. */
   async recheck(bounds: RpcLimits): Promise<void> {
-    const asked = [...this.#failing.keys()].map((method) => {
-      // Every application tells its version, and every other method that we use has something to say without a question.
+    const calls = [...this.#failing.keys()].map((method) => {
+      // Every application has /app/version; all other methods in use answer without parameters.
       const params = method === "abci_query" ? { path: "/app/version", data: "", prove: false } : {};
       return this.call(method, params, () => undefined, bounds).catch(unlessOfNode);
     });
     // All at once: those that hang would hold up the look at every other node, one after the other.
-    await Promise.all(asked);
+    await Promise.all(calls);
   }
 }
 
-/** That nodes fail is counted, and what a pool is for; anything else is a fault of ours. */
+/** Failures of nodes are counted and expected; any other is a bug. */
 export function unlessOfNode(thrown: unknown): void {
   if (!(thrown instanceof ProviderError)) throw thrown;
 }

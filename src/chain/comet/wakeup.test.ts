@@ -59,7 +59,7 @@ test("a connection over which nothing comes any more is noticed and made anew", 
   proxy.muteSockets();
   await chain.block();
   await clock.advance(rpcWakePingMs);
-  assert.equal(counts.halfOpen, 0, "it is asked first");
+  assert.equal(counts.halfOpen, 0, "the breaker is checked first");
   await clock.advance(rpcWakePingMs);
   await eventually("the end of it", () => counts.halfOpen === 1 && !wakeup.subscribed);
   const before = wakes();

@@ -16,7 +16,7 @@ const ciphers = new Map([
   ["bcrypt", decryptBcrypt],
 ]);
 
-/** `path` is where the text was read; the pass-phrase is asked for once the rest makes sense. */
+/** `path` is where the text was read; the pass-phrase is requested once the rest is valid. */
 export async function readArmoredKey(text: string, path: string, passphrase: () => Passphrase): Promise<Uint8Array> {
   const malformed = (reason: string) => new ProviderError("AKP_KEY_FILE_MALFORMED", { path, reason });
   const armor = readArmor(text);

@@ -79,11 +79,11 @@ test("a name that looks like the beginning of an address is a name", async (t) =
 
 test("an unknown name or address → the error lists the names", async (t) => {
   const { open } = await keyringWith(t, "test", [localEntry("provider", key), localEntry("other", otherKey)]);
-  const refusal = { code: "AKP_KEY_UNKNOWN", advice: /--from/ };
-  await assert.rejects(open("nobody"), { ...refusal, message: /no key named "nobody"; it has: other, provider$/ });
-  await assert.rejects(open("../provider"), refusal);
-  const stranger = createSigner(Buffer.alloc(32, 9)).address;
-  await assert.rejects(open(stranger), { ...refusal, message: new RegExp(`no key with the address ${stranger}`) });
+  const rejection = { code: "AKP_KEY_UNKNOWN", advice: /--from/ };
+  await assert.rejects(open("nobody"), { ...rejection, message: /no key named "nobody"; it has: other, provider$/ });
+  await assert.rejects(open("../provider"), rejection);
+  const unknown = createSigner(Buffer.alloc(32, 9)).address;
+  await assert.rejects(open(unknown), { ...rejection, message: new RegExp(`no key with the address ${unknown}`) });
 });
 
 test("of many names a message holds the first twenty", async (t) => {
@@ -106,14 +106,14 @@ test("no --from → the error lists the names", async (t) => {
 
 test("a wrong pass-phrase → the error says so, with a keyhash and without", async (t) => {
   const { folder, open } = await keyringWith(t, "file", [localEntry("provider", key)]);
-  const refusal = { code: "AKP_KEY_PASSPHRASE_WRONG" };
-  await assert.rejects(open("provider", "shut sesame"), { ...refusal, message: /does not open the keyring/ });
+  const rejection = { code: "AKP_KEY_PASSPHRASE_WRONG" };
+  await assert.rejects(open("provider", "shut sesame"), { ...rejection, message: /does not open the keyring/ });
   for (const noHash of ["not a hash", known.keyhash.replace("$10$", "$31$")]) {
     writeSecret(folder, "keyhash", noHash);
-    await assert.rejects(open("provider", "shut sesame"), { ...refusal, message: /does not open .*provider\.info$/ });
+    await assert.rejects(open("provider", "shut sesame"), { ...rejection, message: /does not open .*provider\.info$/ });
   }
   rmSync(join(folder, "keyhash"));
-  await assert.rejects(open("provider", "shut sesame"), { ...refusal, message: /does not open .*provider\.info$/ });
+  await assert.rejects(open("provider", "shut sesame"), { ...rejection, message: /does not open .*provider\.info$/ });
   assert.equal(await open("provider"), address);
 });
 
@@ -139,7 +139,7 @@ test("a key that cannot sign → rejected with the reason", async (t) => {
   }
 });
 
-test("a damaged entry is told as damaged, not as a wrong pass-phrase", async (t) => {
+test("a damaged entry is reported as damaged, not as a wrong pass-phrase", async (t) => {
   const { folder, open } = await keyringWith(t, "file", [localEntry("provider", key)]);
   const record = Buffer.from(recordOf("provider", key, {}));
   const good = await encryptItem(item("provider.info", record), passphrase);
@@ -170,14 +170,14 @@ test("a damaged entry is told as damaged, not as a wrong pass-phrase", async (t)
   }
 });
 
-test("an entry of another back end is told as such, since the pass-phrase of the back end test is never wrong", async (t) => {
+test("an entry of another back end is reported as such, since the back end test accepts any pass-phrase", async (t) => {
   const { folder, open } = await keyringWith(t, "test", []);
   writeSecret(folder, "provider.info", known.entry);
   const message = /another pass-phrase than its keyring/;
   await assert.rejects(open("provider"), { code: "AKP_KEYRING_ENTRY_DAMAGED", message });
 });
 
-test("a keyring that is not there is told with where it was looked for", async (t) => {
+test("the error of a missing keyring names the path", async (t) => {
   const { folder, open } = await keyringWith(t, "test", [localEntry("provider", key)]);
   renameSync(folder, `${folder}-moved`);
   const message = new RegExp(`^the keyring ${folder} cannot be read: ENOENT`);

@@ -18,7 +18,7 @@ const keyringNamesShown = 20;
 
 interface KeyringFiles {
   readonly folder: string;
-  /** Asked for once it is known that there is something to open. */
+  /** Requested once an entry to open exists. */
   readonly passphrase: () => Passphrase;
   readonly listener: KeyListener;
 }
@@ -80,7 +80,7 @@ async function unlock({ folder, passphrase, listener }: KeyringFiles, hasHash: b
   const given = await passphrase();
   if (given.isFixed) return { passphrase: given, isProven: true };
   const hash = hasHash ? (await readSecretFile(join(folder, keyhash), listener)).trim() : "";
-  // Not a hash: the entries themselves will tell.
+  // Not a hash: the entries show whether the pass-phrase is right.
   if (!bcryptHash.test(hash)) return { passphrase: given, isProven: false };
   if (!(await isBcryptOf(given.text, hash))) throw wrongPassphrase(`the keyring ${folder}`, given);
   return { passphrase: given, isProven: true };
@@ -131,7 +131,7 @@ function readEntry(bytes: Uint8Array, path: string): Uint8Array {
 }
 
 function readRecord(record: Record): Uint8Array | { readonly fault: string } {
-  if (record.ledger) return { fault: "it is on a Ledger device, and nobody is there to press its button" };
+  if (record.ledger) return { fault: "it is on a Ledger device, which needs a person to press its button" };
   if (record.multi) return { fault: "it is a multi-signature key" };
   if (record.offline) return { fault: "only its public half is there" };
   const key = record.local?.privKey;

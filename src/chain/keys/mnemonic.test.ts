@@ -18,7 +18,7 @@ async function addressOf(text: string, derivation?: Derivation): Promise<string>
   return createSigner(await keyOfMnemonic(checkMnemonic(mnemonicWords(text), "the file"), derivation)).address;
 }
 
-function refusalOf(text: string): ProviderError {
+function rejectionOf(text: string): ProviderError {
   try {
     checkMnemonic(mnemonicWords(text), "the file");
   } catch (thrown) {
@@ -54,7 +54,7 @@ test("case, line breaks and spaces around the words do not matter", async () => 
 test("a wrong word is named by its place, with the right word that is nearest", () => {
   const slips = { abandn: "abandon", abandoon: "abandon", abnadon: "abandon", abandun: "abandon", abanxyz: "abandon" };
   for (const [typed, right] of Object.entries(slips)) {
-    const { message, advice } = refusalOf(known.mnemonic.replace("abandon", typed));
+    const { message, advice } = rejectionOf(known.mnemonic.replace("abandon", typed));
     assert.equal(message, "the mnemonic in the file is wrong: of its 12 words, no. 1 cannot be in a mnemonic");
     assert.match(advice, new RegExp(`^No\\. 1 may be meant as ${right}\\. `));
     assert.ok(!advice.includes(typed));
@@ -62,28 +62,28 @@ test("a wrong word is named by its place, with the right word that is nearest", 
 });
 
 test("a word that is near to several suggests three of them at most, and one that is near to none suggests none", () => {
-  assert.match(refusalOf(known.mnemonic.replace("about", "cat's")).advice, /^The words are those/);
+  assert.match(rejectionOf(known.mnemonic.replace("about", "cat's")).advice, /^The words are those/);
   assert.match(
-    refusalOf(known.mnemonic.replace("about", "caz")).advice,
+    rejectionOf(known.mnemonic.replace("about", "caz")).advice,
     /^No\. 12 may be meant as \w+ or \w+ or \w+\. /,
   );
 });
 
 test("several wrong words are all named by their places, and only the first gets a suggestion", () => {
-  const { message, advice } = refusalOf(known.mnemonic.replace("abandon", "abandn").replace("about", "abouz"));
+  const { message, advice } = rejectionOf(known.mnemonic.replace("abandon", "abandn").replace("about", "abouz"));
   assert.match(message, /of its 12 words, no\. 1, 12 cannot/);
   assert.match(advice, /No\. 1 may/);
   assert.doesNotMatch(advice, /about/);
 });
 
 test("a missing word → found by the count", () => {
-  const { message, advice } = refusalOf(known.mnemonic.replace("abandon ", ""));
+  const { message, advice } = rejectionOf(known.mnemonic.replace("abandon ", ""));
   assert.equal(message, "the mnemonic in the file is wrong: it has 11 words");
   assert.match(advice, /12, 15, 18, 21 or 24 words/);
 });
 
 test("words in the wrong order → found by the checksum", () => {
-  const { message, advice } = refusalOf(`about ${"abandon ".repeat(11)}`);
+  const { message, advice } = rejectionOf(`about ${"abandon ".repeat(11)}`);
   assert.match(message, /checksum does not match/);
   assert.match(advice, /changed places/);
 });
@@ -91,16 +91,16 @@ test("words in the wrong order → found by the checksum", () => {
 test("every single slip in a real mnemonic is found, and no rejection repeats two of its words", () => {
   const change = fc.record({
     at: fc.nat(11),
-    letter: fc.constantFrom(..."abcdefghijklmnopqrstuvwxyz"),
+    char: fc.constantFrom(..."abcdefghijklmnopqrstuvwxyz"),
     cut: fc.nat(7),
   });
   fc.assert(
-    fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), change, (entropy, { at, letter, cut }) => {
+    fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), change, (entropy, { at, char, cut }) => {
       const words = Bip39.encode(entropy).toString().split(" ");
       const word = words[at] ?? "";
-      const slipped = word.slice(0, cut) + letter + word.slice(cut + 1);
+      const slipped = word.slice(0, cut) + char + word.slice(cut + 1);
       fc.pre(!EnglishMnemonic.wordlist.includes(slipped));
-      const { message, advice } = refusalOf(words.with(at, slipped).join(" "));
+      const { message, advice } = rejectionOf(words.with(at, slipped).join(" "));
       assert.match(message, new RegExp(`no\\. ${at + 1} cannot`));
       for (let place = 1; place < words.length; place += 1) {
         assert.ok(!`${message} ${advice}`.includes(`${words[place - 1]} ${words[place]}`));

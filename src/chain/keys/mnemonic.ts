@@ -10,7 +10,7 @@ export interface Derivation {
   readonly index: number;
 }
 
-/** What every wallet of the network derives unless told otherwise: 118 is the coin type of Cosmos. */
+/** Default path of the network's wallets: 118 is the coin type of Cosmos. */
 export const usualDerivation: Derivation = { coinType: 118, account: 0, index: 0 };
 
 const bip44Purpose = 44;
@@ -43,24 +43,24 @@ export async function keyOfMnemonic(
 
 /** Messages never repeat the file. At most one word is suggested, and none for text that may be another secret. */
 export function checkMnemonic(words: readonly string[], where: string): EnglishMnemonic {
-  const refuse = (reason: string, hint: string) => new ProviderError("AKP_MNEMONIC_WRONG", { where, reason, hint });
+  const rejection = (reason: string, hint: string) => new ProviderError("AKP_MNEMONIC_WRONG", { where, reason, hint });
 
   if (!wordCounts.includes(words.length)) {
     const counts = `${wordCounts.slice(0, -1).join(", ")} or ${wordCounts.at(-1)}`;
-    throw refuse(`it has ${words.length} words`, `A mnemonic has ${counts} words. Copy it again, and nothing else.`);
+    throw rejection(`it has ${words.length} words`, `A mnemonic has ${counts} words. Copy it again, and nothing else.`);
   }
   const wrong = words.flatMap((word, at) => (wordList.has(word) ? [] : [{ word, place: at + 1 }]));
   const [first] = wrong;
   if (first) {
     const places = wrong.map(({ place }) => place).join(", ");
     const reason = `of its ${words.length} words, no. ${places} cannot be in a mnemonic`;
-    throw refuse(reason, `${suggestion(first.word, first.place)}The words are those of the English list of BIP-39.`);
+    throw rejection(reason, `${suggestion(first.word, first.place)}The words are those of the English list of BIP-39.`);
   }
   try {
     return new EnglishMnemonic(words.join(" "));
   } catch {
     // Count and words are right, so it can only be the checksum; the thrown text is not ours to repeat.
-    throw refuse(
+    throw rejection(
       "all its words exist, but their checksum does not match",
       "Some word is not the right one, or two have changed places. Compare it with the original.",
     );
@@ -79,7 +79,7 @@ function startsAlike(word: string, candidate: string): boolean {
   return word.length >= 4 && word.slice(0, 4) === candidate.slice(0, 4);
 }
 
-/** One letter too many, too few or wrong, or two neighbours swapped. */
+/** One character too many, too few or wrong, or two neighbours swapped. */
 function isOneSlip(word: string, candidate: string): boolean {
   const shorter = Math.min(word.length, candidate.length);
   let start = 0;

@@ -49,7 +49,7 @@ test("a keyring that needs a desktop is rejected with what to do instead", async
   }
 });
 
-test("a file that cannot be read is told with its path", async (t) => {
+test("the error of an unreadable file names its path", async (t) => {
   const folder = temporaryFolder(t);
   for (const [settings, path] of [
     [{ keyFile: folder }, folder],
@@ -63,7 +63,7 @@ test("a file that cannot be read is told with its path", async (t) => {
   }
 });
 
-test("a wrong pass-phrase is told with where it came from", async (t) => {
+test("the error of a wrong pass-phrase names its source", async (t) => {
   const keyFile = writeSecret(temporaryFolder(t), "key", known.argon2Export);
   await assert.rejects(openKey({ ...keyring, keyFile, passphrase: "wrong" }, deaf), {
     message: /from AP_KEY_PASSPHRASE/,
@@ -92,12 +92,12 @@ test("the files of a keyring are warned of as well", async (t) => {
   assert.ok(warnings[0]?.includes("provider.info"));
 });
 
-test("mnemonic, key and pass-phrase are told as secrets, so that no log can show them", async (t) => {
+test("mnemonic, key and pass-phrase are registered as secrets, so that no log shows them", async (t) => {
   const folder = temporaryFolder(t);
   const redactor = createRedactor();
-  const told = new Set<string>();
+  const secrets = new Set<string>();
   const onSecret = (secret: string) => {
-    told.add(secret);
+    secrets.add(secret);
     redactor.register(secret);
   };
   const mnemonicFile = writeSecret(folder, "mnemonic", known.mnemonic.toUpperCase());
@@ -106,7 +106,7 @@ test("mnemonic, key and pass-phrase are told as secrets, so that no log can show
   await openKey({ ...keyring, keyFile: exportFile, passphrase: known.passphrase }, onSecret);
   const key = Buffer.from(await keyOfMnemonic(checkMnemonic(mnemonicWords(known.mnemonic), "a test")));
   const asRead = [known.mnemonic, known.mnemonic.toUpperCase(), known.passphrase, key.toString("hex")];
-  for (const secret of asRead) assert.ok(told.has(secret));
+  for (const secret of asRead) assert.ok(secrets.has(secret));
   for (const secret of [...asRead, key.toString("base64")]) {
     assert.ok(!redactor.text(`it is ${secret}.`).includes(secret));
   }

@@ -19,7 +19,7 @@ export function isPrivateKey(bytes: Uint8Array): boolean {
 }
 
 export function createSigner(privateKey: Uint8Array): Signer {
-  invariant(isPrivateKey(privateKey), "a signer was asked for with bytes that are no private key");
+  invariant(isPrivateKey(privateKey), "these bytes are no private key");
   const secret = Uint8Array.from(privateKey);
   const publicKey = secp256k1.getPublicKey(secret);
   return Object.freeze({

@@ -24,7 +24,7 @@ export function createGasMemory() {
   }
 
   return {
-    /** About what the message needs, as simulations tell; 0 when none was seen. For packing. */
+    /** Estimated gas of the message from earlier simulations, 0 without any. For packing. */
     about: ({ what }: Intent) => simulated.get(what) ?? 0n,
     simulated(intents: readonly Intent[], gasUsed: bigint): void {
       for (const { what } of intents) simulated.set(what, gasUsed / BigInt(intents.length));

@@ -1,15 +1,15 @@
-/** What keeps intents from leaving: a stall holds all, a short wallet the costly ones, a node's error a single one. */
+/** What holds back intents: a stall all of them, a short wallet the costly ones, a rejection a single one. */
 import type { Intent } from "../../journal/intents.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { second } from "../../runtime/durations.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Log } from "../../runtime/log.ts";
-import { causeOf, type Head, rpcCodespace, type TxRefusal } from "../tx/broadcaster.ts";
+import { causeOf, type Head, rpcCodespace, type TxRejection } from "../tx/broadcaster.ts";
 import type { PendingTx } from "./pending-txs.ts";
 
 /** Transactions in a row that nodes take and no block holds before that is a condition: one may be bad luck. */
 const outboxSwallowed = 2;
-/** Times that the chain may say "not now" of a message, each wait twice as long as the one before: half an hour. */
+/** Temporary rejections of a message before it fails. Each wait is twice as long: half an hour in all. */
 export const outboxDelays = 8;
 /** An empty wallet is looked at again so often. */
 export const outboxStalledMs = 30 * second;
@@ -42,7 +42,7 @@ export function createStall(clock: Clock, log: Log) {
       return stalled !== undefined && clock.monotonicMs() < retryAtMs;
     },
     begin: (error: ProviderError) => begin(error, outboxStalledMs),
-    /** A node took a transaction. That ends what nodes had against it, but not their keeping it to themselves. */
+    /** A node accepted a transaction. That ends a rejection, but not a stall where nodes accept and never gossip. */
     taken(): void {
       if (!ProviderError.is(stalled, "AKP_TX_SWALLOWED")) end();
     },
@@ -50,12 +50,12 @@ export function createStall(clock: Clock, log: Log) {
       swallowed = 0;
       end();
     },
-    died({ hash, subjects, taken = false, refusal }: PendingTx): void {
-      log.error("transaction never came into a block", { hash, messages: subjects.length, taken, ...refusal });
+    died({ hash, subjects, taken = false, rejection }: PendingTx): void {
+      log.error("transaction never came into a block", { hash, messages: subjects.length, taken, ...rejection });
       if (!taken) return;
       swallowed += 1;
       if (swallowed < outboxSwallowed) return;
-      const reason = refusal?.log ?? "no node says why";
+      const reason = rejection?.log ?? "no node says why";
       // Each attempt takes longer than a rest by itself.
       begin(new ProviderError("AKP_TX_SWALLOWED", { reason }), 0);
     },
@@ -63,15 +63,15 @@ export function createStall(clock: Clock, log: Log) {
 }
 
 /** What a rejected broadcast means for all that wait; undefined when it concerns that one transaction alone. */
-export function stallOf(refusal: TxRefusal, address: string, fee: string): ProviderError | undefined {
-  if (refusal.codespace === rpcCodespace) return undefined;
-  const reason = refusal.log;
+export function stallOf(rejection: TxRejection, address: string, fee: string): ProviderError | undefined {
+  if (rejection.codespace === rpcCodespace) return undefined;
+  const reason = rejection.log;
   const { kind } = causeOf(reason);
   if (kind === "stale" || kind === "unordered") return undefined;
   if (kind === "funds") return new ProviderError("AKP_WALLET_SHORT", { address, what: fee, reason });
   if (kind === "price") return new ProviderError("AKP_FEE_TOO_LOW", { fee, reason });
   if (kind === "account") return new ProviderError("AKP_WALLET_UNKNOWN", { address });
-  return new ProviderError("AKP_TX_FAILED", { reason, code: refusal.code, codespace: refusal.codespace });
+  return new ProviderError("AKP_TX_FAILED", { reason, code: rejection.code, codespace: rejection.codespace });
 }
 
 export type WalletGuard = ReturnType<typeof createWalletGuard>;
@@ -97,7 +97,7 @@ export function createWalletGuard(address: string, clock: Clock, log: Log) {
       if (short && clock.monotonicMs() < retryAtMs) return 0;
       return Math.max(0, 1 - underWay);
     },
-    /** There was not enough for all, as the chain said in these words. */
+    /** The balance did not cover all messages; `reason` is the chain's error. */
     runShort(reason: string): void {
       const error = new ProviderError("AKP_WALLET_SHORT", { address, what: "all deposits", reason });
       if (!short) logError(log, "wallet cannot pay deposits", error);
@@ -110,7 +110,7 @@ export function createWalletGuard(address: string, clock: Clock, log: Log) {
       if (short) log.info("wallet can pay deposits again");
       short = undefined;
     },
-    /** Nothing that costs anything waits any more. */
+    /** No costly message waits any more. */
     rest(): void {
       short = undefined;
       careful = false;
@@ -118,20 +118,20 @@ export function createWalletGuard(address: string, clock: Clock, log: Log) {
   };
 }
 
-export type RefusedIntents = ReturnType<typeof createRefusedIntents>;
+export type RejectedIntents = ReturnType<typeof createRejectedIntents>;
 
-/** Intents that a node would not run. It may be wrong, or not know the newest order yet: they are tried again. */
-export function createRefusedIntents() {
-  /** `refusedAt`: where the node first said that it cannot be done. `until`: the last head at which it is left alone. */
-  const known = new Map<number, { refusedAt?: bigint; until: bigint; named: boolean; delays: number }>();
+/** Intents whose simulation a node rejected. They are retried, since the node may lack the newest block. */
+export function createRejectedIntents() {
+  /** `rejectedAt`: height of the first rejection. `until`: the last head at which it is not retried. */
+  const known = new Map<number, { rejectedAt?: bigint; until: bigint; named: boolean; delays: number }>();
   return {
-    /** The node says that it cannot be done. True when that is to be believed: a second no, at a later height. */
-    refused({ id }: Intent, { height }: Head, named: boolean): boolean {
-      const { refusedAt = height, delays = 0 } = known.get(id) ?? {};
-      known.set(id, { refusedAt, until: height, named, delays });
-      return height > refusedAt;
+    /** A node rejected it. True once that is final: a second rejection at a later height. */
+    rejected({ id }: Intent, { height }: Head, named: boolean): boolean {
+      const { rejectedAt = height, delays = 0 } = known.get(id) ?? {};
+      known.set(id, { rejectedAt, until: height, named, delays });
+      return height > rejectedAt;
     },
-    /** The node says that it cannot be done now. True when it has said so too often. */
+    /** A node rejected it for now. True after too many of these. */
     notNow({ id }: Intent, { height }: Head): boolean {
       const before = known.get(id);
       const delays = (before?.delays ?? 0) + 1;
@@ -141,7 +141,7 @@ export function createRefusedIntents() {
     },
     /** Whether it waits for a block after this head. */
     waits: ({ id }: Intent, { height }: Head) => (known.get(id)?.until ?? -1n) >= height,
-    /** Whether it must travel alone: it is not known which message of its group was wrong. */
+    /** Whether it must be sent alone: the error does not name the failing message of its group. */
     nameless: ({ id }: Intent) => known.get(id)?.named === false,
     knows: ({ id }: Intent) => known.has(id),
     /** The node ran it, or it is settled. */

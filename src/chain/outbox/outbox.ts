@@ -12,7 +12,7 @@ import type { Outbox, OutboxState, Step } from "../chain.ts";
 import { type Head, isSilence } from "../tx/broadcaster.ts";
 import { createGasMemory } from "./gas-memory.ts";
 import { bodyOf, intentOf, type OutboxDeps, type Owner, priorities } from "./intent.ts";
-import { createRefusedIntents, createStall, createWalletGuard } from "./obstacles.ts";
+import { createRejectedIntents, createStall, createWalletGuard } from "./obstacles.ts";
 import { createPendingTxs } from "./pending-txs.ts";
 import {
   createPreparation,
@@ -63,14 +63,14 @@ function createParts(options: OutboxOptions) {
   const { chainId, signer, journal, clock, log, boundary = openBoundary, bidsToClose = anyBids } = options;
   const stall = createStall(clock, log);
   const walletGuard = createWalletGuard(signer.address, clock, log);
-  const refused = createRefusedIntents();
+  const rejected = createRejectedIntents();
   const gasMemory = createGasMemory();
-  const settlement = createSettlement({ journal, signer, log, refused, gasMemory });
+  const settlement = createSettlement({ journal, signer, log, rejected, gasMemory });
   const pendingTxs = createPendingTxs(journal, chainId);
   const timeoutsInUse = pendingTxs.all().flatMap(({ timeoutNs }) => timeoutNs ?? []);
   const lastTimeoutNs = journal.read.transactions.lastTimeoutNs(chainId, signer.address) ?? 0n;
   const timeouts = createTimeouts(lastTimeoutNs, timeoutsInUse, clock.now());
-  const shared = { ...options, settlement, stall, walletGuard, refused, pendingTxs };
+  const shared = { ...options, settlement, stall, walletGuard, rejected, pendingTxs };
   const preparation = createPreparation({ ...shared, timeouts, gasMemory });
   const sending = { ...shared, timeouts, gasMemory, preparation, boundary, bidsToClose };
   const sender = createSender(sending);

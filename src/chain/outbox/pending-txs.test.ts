@@ -16,12 +16,17 @@ const sent = {
   costly: true,
 };
 const proof = BigInt(outboxProofBlocks);
-const unordered = (more: Partial<PendingTx> = {}): PendingTx => ({ ...sent, timeoutNs: 1_000n, askedAt: 10n, ...more });
+const unordered = (more: Partial<PendingTx> = {}): PendingTx => ({
+  ...sent,
+  timeoutNs: 1_000n,
+  queriedAt: 10n,
+  ...more,
+});
 const ordered = (more: Partial<PendingTx> = {}): PendingTx => ({
   ...sent,
   sequence: 7n,
   timeoutHeight: 20n,
-  askedAt: 10n,
+  queriedAt: 10n,
   ...more,
 });
 const at = (height: bigint, timeNs = 0n) => ({ height, timeNs });
@@ -34,7 +39,7 @@ test("what a block holds is settled, also when its timeout timestamp has passed 
 });
 
 test("one that no node has heard of yet is broadcast, and again after a while", () => {
-  const { askedAt, ...fresh } = unordered();
+  const { queriedAt, ...fresh } = unordered();
   assert.equal(nextAction(fresh, { head: at(10n) }).kind, "broadcast");
   assert.equal(nextAction(unordered(), { head: at(11n) }).kind, "wait");
   assert.equal(nextAction(unordered(), { head: at(10n + BigInt(outboxRebroadcastBlocks)) }).kind, "broadcast");
@@ -74,7 +79,7 @@ test("a failure before its messages leaves it alive until its timeout timestamp 
 });
 
 test("an ordered one is over when its height or its sequence has passed", () => {
-  const byHeight = ordered({ askedAt: 20n });
+  const byHeight = ordered({ queriedAt: 20n });
   assert.equal(nextAction(byHeight, { head: at(20n), account: used(7n, 20n) }).kind, "wait");
   assert.equal(byHeight.passedAt, undefined, "the block at its height may hold it");
   nextAction(byHeight, { head: at(21n), account: used(7n, 21n) });

@@ -4,7 +4,7 @@ import type { Journal } from "../../journal/journal.ts";
 import { largest, smallest } from "../../runtime/bigint.ts";
 import type { ProviderError } from "../../runtime/errors.ts";
 import { createLruCache } from "../../runtime/lru-cache.ts";
-import { fateOf, type Head, type Included, type SenderAccount, type TxRefusal } from "../tx/broadcaster.ts";
+import { fateOf, type Head, type Included, type SenderAccount, type TxRejection } from "../tx/broadcaster.ts";
 import { isCostly } from "../tx/messages.ts";
 import { outboxProofBlocks } from "../tx/send.ts";
 import { accountOf } from "./intent.ts";
@@ -22,10 +22,10 @@ export interface PendingTx extends SentTransaction {
   readonly costly: boolean;
   gapped?: boolean;
   /** Head when it was last handed to a node that answered. */
-  askedAt?: bigint;
+  queriedAt?: bigint;
   taken?: boolean;
-  /** The last objection of a node, if any. It proves nothing: another node may have it. */
-  refusal?: TxRefusal | undefined;
+  /** The last rejection by a node, if any. It proves nothing: another node may have accepted it. */
+  rejection?: TxRejection | undefined;
   /** Head at which it was last looked for. */
   lookedAt?: bigint;
   /** Why no node can know whether a block holds it, while that is so. */
@@ -121,7 +121,7 @@ type TxAction =
 
 interface Evidence {
   readonly head: Head;
-  /** What a node at the head or above said when it was asked for the hash. */
+  /** Answer of a node at the head or above to a query for the hash. */
   readonly found?: Included | undefined;
   /** Where sequences are used. It may be of a later height than the head. */
   readonly account?: SenderAccount | undefined;
@@ -136,9 +136,9 @@ export function nextAction(pendingTx: PendingTx, { head, found, account, followe
   const known = [pendingTx.passedAt, passedBy(pendingTx, head, account)].filter((height) => height !== undefined);
   const passedAt = known.length > 0 ? smallest(...known) : undefined;
   if (passedAt !== undefined) pendingTx.passedAt = passedAt;
-  const { askedAt, unproven } = pendingTx;
+  const { queriedAt, unproven } = pendingTx;
   if (passedAt === undefined) {
-    const due = askedAt === undefined || head.height >= askedAt + BigInt(outboxRebroadcastBlocks);
+    const due = queriedAt === undefined || head.height >= queriedAt + BigInt(outboxRebroadcastBlocks);
     return { kind: due ? "broadcast" : "wait" };
   }
   if (followed !== undefined) return { kind: followed >= passedAt ? "refile" : "wait" };

@@ -17,7 +17,7 @@ import {
 } from "../tx/transaction.ts";
 import type { GasMemory } from "./gas-memory.ts";
 import { type OutboxDeps, packedMessageOf } from "./intent.ts";
-import { type RefusedIntents, type Stall, stallOf, type WalletGuard } from "./obstacles.ts";
+import { type RejectedIntents, type Stall, stallOf, type WalletGuard } from "./obstacles.ts";
 import type { Settlement } from "./settlement.ts";
 
 /** Gas of one transaction: fifty bids with room to spare, and a tenth of a second of a validator's time. */
@@ -48,7 +48,7 @@ export interface PreparationDeps extends OutboxDeps {
   readonly settlement: Settlement;
   readonly stall: Stall;
   readonly walletGuard: WalletGuard;
-  readonly refused: RefusedIntents;
+  readonly rejected: RejectedIntents;
   readonly gasMemory: GasMemory;
 }
 
@@ -79,7 +79,7 @@ const nsPerMs = 1_000_000n;
 export type Preparation = ReturnType<typeof createPreparation>;
 
 export function createPreparation(deps: PreparationDeps) {
-  const { signer, chain, settings, settlement, refused, gasMemory } = deps;
+  const { signer, chain, settings, settlement, rejected, gasMemory } = deps;
   const mostGas = typeof settings.gas === "bigint" ? settings.gas : (settings.mostGas ?? outboxTxGas);
   /** Simulations, batches that needed none, and groups cut in two. */
   const counts = { simulations: 0, spared: 0, halved: 0 };
@@ -101,7 +101,7 @@ export function createPreparation(deps: PreparationDeps) {
       counts[spared ? "spared" : "simulations"] += 1;
       const answer = spared ?? (await chain.simulate(unsigned, point.head.height));
       if (answer.kind === "refused") return withoutFailing(intents, answer.log, point);
-      for (const { id } of intents) refused.forget(id);
+      for (const { id } of intents) rejected.forget(id);
       gasMemory.simulated(intents, answer.gasUsed);
       if (intents.length > 1 && largest(adjustedGas(answer.gasUsed, settings), floor) > mostGas) return halve(intents);
       const gas = largest(gasFor(answer.gasUsed, settings), floor);
@@ -142,12 +142,12 @@ export function createPreparation(deps: PreparationDeps) {
         if (failing) return notNow(intents, failing, log, head);
     }
     if (!failing) return halve(intents);
-    if (refused.refused(failing, head, named !== undefined)) await settlement.impossible(failing, log);
+    if (rejected.rejected(failing, head, named !== undefined)) await settlement.impossible(failing, log);
     return retry(intents.filter((intent) => intent !== failing));
   }
 
   async function notNow(intents: readonly Intent[], failing: Intent, log: string, head: Head): Promise<Prepared> {
-    if (refused.notNow(failing, head)) await settlement.impossible(failing, log);
+    if (rejected.notNow(failing, head)) await settlement.impossible(failing, log);
     return retry(intents.filter((intent) => intent !== failing));
   }
 
@@ -168,9 +168,9 @@ export function createPreparation(deps: PreparationDeps) {
 /** Nothing is in doubt about them: not the wallet, not the nodes, and not what they cost. */
 function withoutNode(
   { intents, cut }: Load,
-  { walletGuard, stall, refused, gasMemory }: PreparationDeps,
+  { walletGuard, stall, rejected, gasMemory }: PreparationDeps,
 ): Simulation | undefined {
-  if (cut || walletGuard.careful || stall.error || intents.some(refused.knows)) return undefined;
+  if (cut || walletGuard.careful || stall.error || intents.some(rejected.knows)) return undefined;
   const gasUsed = gasMemory.expected(intents);
   return gasUsed === undefined ? undefined : { kind: "ran", gasUsed };
 }

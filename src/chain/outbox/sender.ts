@@ -38,7 +38,7 @@ export type Sender = ReturnType<typeof createSender>;
 export function createSender(deps: SenderDeps) {
   const { signer, chain, journal, log, boundary, preparation, stall, walletGuard, pendingTxs } = deps;
   const { address } = signer;
-  const counts = { transactions: 0, broadcasts: 0, refused: 0 };
+  const counts = { transactions: 0, broadcasts: 0, rejected: 0 };
   let { ordering = "unordered" as Ordering } = deps.settings;
   /** The group that was cut down to what the wallet has, while it is on its way. */
   let cutting: readonly Intent[] | undefined;
@@ -110,11 +110,11 @@ export function createSender(deps: SenderDeps) {
     counts.broadcasts += 1;
     noteReceipt(pendingTx, head, receipt);
     if (receipt.kind === "taken") return stall.taken();
-    counts.refused += 1;
+    counts.rejected += 1;
     const stalled = stallOf(receipt, address, fee);
     if (stalled) stall.begin(stalled);
     if (causeOf(receipt.log).kind === "unordered") fallBack(receipt.log);
-    log.debug("transaction refused by RPC node", { hash: pendingTx.hash, ...receipt });
+    log.debug("transaction rejected by RPC node", { hash: pendingTx.hash, ...receipt });
   }
 
   return {
@@ -133,10 +133,10 @@ function groupsOf(
   waiting: readonly Intent[],
   head: Head,
   mostPending: number,
-  { preparation, stall, walletGuard, refused, pendingTxs }: SenderDeps,
+  { preparation, stall, walletGuard, rejected, pendingTxs }: SenderDeps,
 ): Intent[][] {
   const most = stall.error ? 1 : mostPending;
-  const setAside = waiting.filter((intent) => refused.waits(intent, head));
+  const setAside = waiting.filter((intent) => rejected.waits(intent, head));
   const underWay = pendingTxs.all().flatMap(({ subjects }) => subjects);
   const { undecided } = pendingTxs;
   const hurriedFromMs = nsToMs(head.timeNs) + outboxTimeoutMs;
@@ -145,7 +145,7 @@ function groupsOf(
     mostGas: preparation.mostGas,
     room: Math.max(0, most - undecided.length),
     gasOf: preparation.gasOf,
-    alone: refused.nameless,
+    alone: rejected.nameless,
     busy: new Set([...underWay, ...setAside.map(({ subject }) => subject)]),
     costly: ({ what }) => isCostly(what),
     costlyRoom: walletGuard.roomFor(undecided.filter(({ costly }) => costly).length),
@@ -157,8 +157,8 @@ function groupsOf(
 }
 
 function noteReceipt(pendingTx: PendingTx, head: Head, receipt: Receipt): void {
-  pendingTx.askedAt = head.height;
-  pendingTx.refusal = receipt.kind === "taken" ? receipt.objection : receipt;
+  pendingTx.queriedAt = head.height;
+  pendingTx.rejection = receipt.kind === "taken" ? receipt.objection : receipt;
   if (receipt.kind === "taken") pendingTx.taken = true;
 }
 

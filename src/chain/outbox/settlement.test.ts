@@ -20,7 +20,7 @@ test("shares add up to the whole and differ by one unit at most", () => {
   );
 });
 
-test("the real node's events tell the fee, also of a transaction that failed, and what each message moved", () => {
+test("a recorded transaction's events yield its fee, also when it failed, and the coins that each message moved", () => {
   const sender = "akash1k66augwulg83awft5pn3fc4keunmesdcfsjtmg";
   const { block_results } = readJsonRecording<{ block_results: { txs_results: unknown[] } }>("chain/blocks/415.json");
   const results = block_results.txs_results;

@@ -1,4 +1,4 @@
-/** Writes down what became of intents, and tells those who wait for it. */
+/** Records the results of intents and notifies the waiters. */
 import type { Billed, Intent, Refiling, SettledState } from "../../journal/intents.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Tables } from "../../journal/tables.ts";
@@ -7,10 +7,10 @@ import { nsToMs } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
 import type { Settled, SettledResult } from "../chain.ts";
 import type { AbciEvent } from "../comet/events.ts";
-import { causeOf, fateOf, type Included, type TxRefusal } from "../tx/broadcaster.ts";
+import { causeOf, fateOf, type Included, type TxRejection } from "../tx/broadcaster.ts";
 import type { GasMemory } from "./gas-memory.ts";
 import type { OutboxDeps } from "./intent.ts";
-import type { RefusedIntents } from "./obstacles.ts";
+import type { RejectedIntents } from "./obstacles.ts";
 import type { PendingTx } from "./pending-txs.ts";
 
 /** Times a message may fail without being named: enough to halve fifty down to one, and two more. */
@@ -28,13 +28,13 @@ type Ended = Settled | "refiled" | undefined;
 export type Settlement = ReturnType<typeof createSettlement>;
 
 interface SettlementDeps extends Pick<OutboxDeps, "journal" | "signer" | "log"> {
-  readonly refused: RefusedIntents;
+  readonly rejected: RejectedIntents;
   readonly gasMemory: GasMemory;
 }
 
-export function createSettlement({ journal, signer, log, refused, gasMemory }: SettlementDeps) {
+export function createSettlement({ journal, signer, log, rejected, gasMemory }: SettlementDeps) {
   const { address: account } = signer;
-  const { wait, onSettled, tell } = createWaiters(journal);
+  const { wait, onSettled, notify } = createWaiters(journal);
   /** Of intents; those that got another transaction; transactions that failed and were taken apart, or that no block holds. */
   const counts = { done: 0, failed: 0, expired: 0, cancelled: 0, refiled: 0, splits: 0, dead: 0 };
 
@@ -65,8 +65,8 @@ export function createSettlement({ journal, signer, log, refused, gasMemory }: S
       counts[each === "refiled" ? each : each.state] += 1;
       if (each === "refiled") continue;
       if (each.state === "failed") log.info("intent failed", { ...each });
-      refused.forget(each.id);
-      tell(each);
+      rejected.forget(each.id);
+      notify(each);
     }
   }
 
@@ -86,12 +86,12 @@ export function createSettlement({ journal, signer, log, refused, gasMemory }: S
     },
     /** No block holds the transaction and none ever will. */
     async dead(pendingTx: PendingTx): Promise<void> {
-      const { refusal } = pendingTx;
+      const { rejection } = pendingTx;
       // Money, price or a timeout timestamp that came too late are not the messages' fault; anything else may be.
-      const suspect = refusal && ["unexplained", "gas"].includes(causeOf(refusal.log).kind);
+      const suspect = rejection && ["unexplained", "gas"].includes(causeOf(rejection.log).kind);
       const closed = await close(pendingTx, ({ intent }) => {
         if (!suspect) return { kind: "refile" };
-        return isExhausted(intent) ? failed(refusal, feesOf(intent)) : { kind: "refile", failure: {} };
+        return isExhausted(intent) ? failed(rejection, feesOf(intent)) : { kind: "refile", failure: {} };
       });
       if (closed) counts.dead += 1;
     },
@@ -136,7 +136,7 @@ function createWaiters({ read }: Pick<Journal, "read">) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    tell(settled: Settled): void {
+    notify(settled: Settled): void {
       waiters.get(settled.id)?.resolve(settled);
       waiters.delete(settled.id);
       for (const listener of [...listeners]) listener(settled);
@@ -185,7 +185,7 @@ function feesOf({ billed }: Pick<Intent, "billed">): SettledResult {
   return billed ? { fee: billed.fee, gasUsed: billed.gasUsed.toString() } : {};
 }
 
-function failed({ code, codespace, log }: TxRefusal, result: SettledResult): Verdict {
+function failed({ code, codespace, log }: TxRejection, result: SettledResult): Verdict {
   return { kind: "settle", state: "failed", result: { ...result, code, codespace, log: shortLog(log) } };
 }
 

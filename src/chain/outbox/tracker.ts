@@ -15,7 +15,7 @@ import { logError } from "./obstacles.ts";
 import { nextAction, type PendingTx } from "./pending-txs.ts";
 import type { Sender, SenderDeps } from "./sender.ts";
 
-/** Blocks that we may be behind in following before nodes are asked for transactions: a block or two is usual. */
+/** Lag of the follower, in blocks, above which nodes are queried for transactions: a block or two is usual. */
 export const outboxFollowBlocks = 3;
 /** First pause when no node answers; it doubles up to outboxPollMs. */
 export const outboxSilenceFirstMs = 250;
@@ -57,7 +57,7 @@ export function createTracker(deps: SenderDeps & { readonly sender: Sender }) {
     const followed = pendingTxs.followedFor(pendingTx);
     const isLate = followed === undefined || head.height > followed + BigInt(outboxFollowBlocks);
     const found = isLate ? await find(pendingTx, head) : undefined;
-    // A block may have settled it while the node was asked.
+    // A block may have settled it during the query.
     if (!pendingTxs.get(pendingTx.hash)) return;
     const action = nextAction(pendingTx, { head, found, account, followed: pendingTxs.followedFor(pendingTx) });
     if (action.kind === "broadcast") await sender.rebroadcast(pendingTx, head);
@@ -103,7 +103,7 @@ export function createTracker(deps: SenderDeps & { readonly sender: Sender }) {
         }
       }
     },
-    /** Does what is to be done about each transaction under way. Resolves with why a node was not heard, if one was not. */
+    /** Processes every pending transaction. Resolves with the error of a node that did not answer, if any. */
     async look(head: Head): Promise<Error | undefined> {
       const due = pendingTxs.due(head);
       const ordered = due.some(({ sequence }) => sequence !== undefined);
@@ -112,7 +112,7 @@ export function createTracker(deps: SenderDeps & { readonly sender: Sender }) {
       logUnproven();
       return silence;
     },
-    /** Why a block waits to be worked through, while that is so. */
+    /** Why a block is not processed yet. */
     get heldUp(): string | undefined {
       return heldUp;
     },

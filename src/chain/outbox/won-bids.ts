@@ -11,7 +11,7 @@ type Closing = Pick<Intent, "what" | "subject">;
 export interface WonBids {
   /** By what was followed and reported so far; unknown while the mirror is behind the head that nodes agree on. */
   judge(intent: Closing): "open" | "won" | "unknown";
-  /** Whether none of these would end a lease: asks the chain too, since the last reports of nodes may lack the newest block. */
+  /** Whether none of these would end a lease: queries the chain too, since the nodes' last reports may lack the newest block. */
   mayLeave(intents: readonly Closing[]): Promise<boolean>;
 }
 

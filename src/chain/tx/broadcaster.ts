@@ -33,7 +33,7 @@ export interface Head {
 export interface SenderAccount {
   readonly number: bigint;
   readonly sequence: bigint;
-  /** The block after which it was so: the one asked for, or a later one. */
+  /** The block of this state: the requested one or a later one. */
   readonly height: bigint;
 }
 
@@ -44,20 +44,20 @@ export type Simulation =
 
 export type Receipt =
   /** In a mempool, or seen before. Another node may have objected. */
-  | { readonly kind: "taken"; readonly objection?: TxRefusal }
+  | { readonly kind: "taken"; readonly objection?: TxRejection }
   /** The application said no, or every node found it too large for its mempool: then the codespace is `rpcCodespace`. */
-  | ({ readonly kind: "refused" } & TxRefusal);
+  | ({ readonly kind: "refused" } & TxRejection);
 
 /** No module of the chain bears this name. */
 export const rpcCodespace = "rpc";
 
-export interface TxRefusal {
+export interface TxRejection {
   readonly code: number;
   readonly codespace: string;
   readonly log: string;
 }
 
-export interface Included extends TxRefusal {
+export interface Included extends TxRejection {
   readonly height: bigint;
   readonly gasUsed: bigint;
   readonly events: TxResult["events"];
@@ -93,7 +93,7 @@ type Cause =
   /** This message, and it alone, cannot be done. */
   | { readonly kind: "message"; readonly index: number }
   | { readonly kind: "gas" }
-  /** The money is not there: for what this message costs, or without an index for the fee. Somebody may send some. */
+  /** The money is not there: for what this message costs, or without an index for the fee. A deposit may arrive. */
   | { readonly kind: "funds"; readonly index: number | undefined }
   /** The chain's program stumbled, as over a second withdrawal from one account in a block. Another time it may do. */
   | { readonly kind: "not now"; readonly index: number | undefined }

@@ -8,7 +8,7 @@ import type { NodeCallOptions, Pool } from "../comet/pool.ts";
 import { type Query, queryOne } from "../comet/queries/abci-query.ts";
 import { accountQuery } from "../comet/queries/queries.ts";
 import { readHeight, reading } from "../comet/rpc-call.ts";
-import { isAnswer, refusalReason } from "../comet/rpc-node.ts";
+import { isAnswer, rejectionReason } from "../comet/rpc-node.ts";
 import { type Broadcaster, type Included, includedAt, type Receipt, rpcCodespace } from "./broadcaster.ts";
 
 /** Every call ends as soon as the signal is aborted. */
@@ -67,10 +67,10 @@ async function toAll(pool: Pool, tx: Uint8Array, signal: AbortSignal | undefined
 
 function together(offers: readonly Offered[]): Receipt {
   const receipts = offers.filter((offered) => "kind" in offered);
-  const refusal = receipts.find((receipt) => receipt.kind === "refused");
-  if (receipts.length === 0) return refusedByAll(offers.filter((offered) => offered instanceof ProviderError));
-  if (!refusal || receipts.every(({ kind }) => kind === "refused")) return refusal ?? { kind: "taken" };
-  const { kind: _, ...objection } = refusal;
+  const rejection = receipts.find((receipt) => receipt.kind === "refused");
+  if (receipts.length === 0) return rejectedByAll(offers.filter((offered) => offered instanceof ProviderError));
+  if (!rejection || receipts.every(({ kind }) => kind === "refused")) return rejection ?? { kind: "taken" };
+  const { kind: _, ...objection } = rejection;
   return { kind: "taken", objection };
 }
 
@@ -80,15 +80,15 @@ async function offer(pool: Pool, tx: Uint8Array, node: string, signal: AbortSign
     const read = checked("broadcast_tx_sync", readReceipt);
     return (await pool.call("broadcast_tx_sync", params, read, { node, signal })).result;
   } catch (thrown) {
-    if (refusalReason(thrown)?.includes("tx already exists in cache")) return { kind: "taken" };
+    if (rejectionReason(thrown)?.includes("tx already exists in cache")) return { kind: "taken" };
     return onlyOurs(thrown);
   }
 }
 
 /** What every node that answered has against this one; a node with a quota, or with a full pool, says nothing about it. */
-function refusedByAll(failures: readonly ProviderError[]): Receipt {
+function rejectedByAll(failures: readonly ProviderError[]): Receipt {
   for (const failure of failures) {
-    const log = refusalReason(failure);
+    const log = rejectionReason(failure);
     if (log === undefined || !isAnswer("broadcast_tx_sync", log)) continue;
     return { kind: "refused", code: Number(failure.details["rpcCode"]), codespace: rpcCodespace, log };
   }
@@ -115,7 +115,7 @@ async function findTx(
       unable.push(missing);
     } catch (thrown) {
       failures.push(onlyOurs(thrown));
-      const reason = refusalReason(thrown);
+      const reason = rejectionReason(thrown);
       if (reason === undefined) continue;
       const isUnknown = reason.includes(`tx (${hash}) not found`);
       const missing = isUnknown ? missingBlocks(pool, node, firstHeight) : reason;
@@ -136,7 +136,7 @@ function missingBlocks(pool: Pool, node: string, height: bigint | undefined): st
   if (height === undefined) return undefined;
   const earliest = pool.nodes.find(({ name }) => name === node)?.earliestHeight ?? 0n;
   if (earliest > 0n && earliest <= height) return undefined;
-  return earliest > 0n ? `the first block of ${node} is ${earliest}` : `${node} tells no first block`;
+  return earliest > 0n ? `the first block of ${node} is ${earliest}` : `${node} reports no first block`;
 }
 
 /** All nodes, the one in use first and failing ones last. */
@@ -163,7 +163,7 @@ const isAboutTheTransaction = /with gas used|errUnknownField|tx parse error/;
 
 const simulateQuery: Query<Uint8Array, bigint> = {
   path: "/cosmos.tx.v1beta1.Service/Simulate",
-  refusal: isAboutTheTransaction,
+  rejection: isAboutTheTransaction,
   encode: (txBytes) => SimulateRequest.encode(SimulateRequest.fromPartial({ txBytes })).finish(),
   decode(bytes) {
     const gasUsed = SimulateResponse.decode(bytes).gasInfo?.gasUsed;

@@ -136,7 +136,7 @@ export interface NewDeployment {
   /** The hash of the manifest, which the provider will hold the tenant to. */
   readonly hash: Uint8Array;
   readonly deposit: Coin;
-  /** How long before a reclamation the tenant wants to be told, where it agrees to any. */
+  /** Notice period before a reclamation, where the tenant permits any. */
   readonly reclamationWindowNs?: bigint | undefined;
 }
 

@@ -46,7 +46,7 @@ test("a node that is silent for a while after the transaction left does not make
   let silences = 3;
   const { send } = stage(() => {
     silences -= 1;
-    if (silences >= 0) throw unreachable("nobody answers");
+    if (silences >= 0) throw unreachable("no node answers");
     return included;
   });
   assert.equal(await send(), 3n);
@@ -54,7 +54,7 @@ test("a node that is silent for a while after the transaction left does not make
 
 test("no node knows the result → the error names the hash and warns against sending again", async () => {
   const { send } = stage(() => {
-    throw unreachable("nobody answers");
+    throw unreachable("no node answers");
   });
   assert.equal(await send(), "AKP_TX_UNSETTLED");
 });

@@ -63,7 +63,7 @@ export async function sendMessages(deps: SendDeps, messages: readonly PackedMess
   return { ...included, hash };
 }
 
-/** With the gas that a simulation asks for; undefined where the chain takes no transaction of this validity. */
+/** With the gas of a simulation; undefined where the chain takes no transaction of this validity. */
 async function prepare(
   { chain, signer, settings }: SendDeps,
   messages: readonly PackedMessage[],

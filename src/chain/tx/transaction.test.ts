@@ -49,8 +49,8 @@ test("a transaction that a real node took comes out byte for byte, save for the 
   const entry = { signers: () => [], handle: () => new Uint8Array() };
   const { timeoutNs } = decodeTransaction(bytes, new Map([["/cosmos.bank.v1beta1.MsgSend", entry]]));
   const draft: Draft = { messages, validity: { kind: "unordered", timeoutNs: timeoutNs }, gas: 200_000n, fee };
-  const stranger: Signer = { ...signer, publicKey, sign: () => raw.signatures[0] ?? new Uint8Array() };
-  const made = signTransaction(draft, stranger, place);
+  const otherSigner: Signer = { ...signer, publicKey, sign: () => raw.signatures[0] ?? new Uint8Array() };
+  const made = signTransaction(draft, otherSigner, place);
   assert.deepEqual(Buffer.from(made.bytes), bytes);
   assert.equal(made.hash, fine?.answer.hash);
 });

@@ -117,7 +117,7 @@ export function createDeploy(deps: DeployDeps) {
     }
     const { version } = note;
     await journal.durable("manifest refused", ({ manifests, history }) => {
-      manifests.noteRefusal(key, version, reason);
+      manifests.noteRejection(key, version, reason);
       history.add({ kind: "lease", subject: key, line: `refused: manifest ${version}: ${reason}` });
     });
     log.info("cluster rejected manifest", { lease: key, version, reason });

@@ -18,7 +18,7 @@ test("leases, states of their manifests and host names are read from the journal
     for (const leaseId of [runs, refused, withdrawn, sent]) manifests.put({ leaseId, version: "v1", body });
     for (const leaseId of [runs, refused, withdrawn]) manifests.noteDeployed(leaseId, "v1");
     manifests.put({ leaseId: refused, version: "v2", body: JSON.stringify([hosts("c.example.com")]) });
-    manifests.noteRefusal(refused, "v2", "no such class");
+    manifests.noteRejection(refused, "v2", "no such class");
     manifests.withdraw(withdrawn);
     deadlines.put({ kind: "manifest", subject: waits, dueAtMs: 1 });
     deadlines.put({ kind: "bid", subject: "somebody's order", dueAtMs: 1 });

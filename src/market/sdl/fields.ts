@@ -20,7 +20,7 @@ export interface Notes {
 const mostReads = 50_000;
 /** Of all strings together: four times the longest file. */
 const mostChars = 1024 * 1024;
-/** Whoever has this many mistakes does not read them all. */
+/** Faults reported at most: a longer list is not read. */
 const mostFaults = 20;
 
 export function rootField(node: YamlNode): SdlField {

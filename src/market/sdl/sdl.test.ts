@@ -233,7 +233,7 @@ test("a window for reclamations is read as Go writes durations", () => {
   assert.equal(readSdl(sdlWith()).reclamationWindowNs, undefined);
 });
 
-const refused: [string, Record<string, unknown>, RegExp][] = [
+const rejected: [string, Record<string, unknown>, RegExp][] = [
   ["an unknown part", { servces: {} }, /servces: is not known here/],
   ["another version", { version: "1.0" }, /version: must be "2\.0" or "2\.1"/],
   ["no version", { version: undefined }, /version: must be "2\.0" or "2\.1"/],
@@ -264,13 +264,13 @@ const refused: [string, Record<string, unknown>, RegExp][] = [
   ],
   ["a variable without a name", { "services.web.env": ["=x"] }, /env\. var\. with an invalid name ""/],
   [
-    "a card of another vendor",
+    "a GPU of another vendor",
     { [`${resources}.gpu`]: { units: 1, attributes: { vendor: { amd: null } } } },
     /vendor\.amd: is not known/,
   ],
-  ["cards without a vendor", { [`${resources}.gpu`]: { units: 1 } }, /gpu\.attributes: must name a vendor/],
+  ["GPUs without a vendor", { [`${resources}.gpu`]: { units: 1 } }, /gpu\.attributes: must name a vendor/],
   [
-    "no card but its model",
+    "a model without a GPU",
     { [`${resources}.gpu`]: { units: 0, attributes: { vendor: {} } } },
     /attributes of a gpu, and no gpu/,
   ],
@@ -311,7 +311,7 @@ const refused: [string, Record<string, unknown>, RegExp][] = [
   ],
   ["no count", { version: "2.1", ...second, "deployment.api.akash.count": 0 }, /api.akash.count: must be 1 or more/],
   ["a profile that is not there", { "deployment.web.akash.profile": "huge" }, /no compute profile named huge/],
-  ["an endpoint that nobody uses", { "endpoints.meow": { kind: "ip" } }, /endpoints\.meow: is never used/],
+  ["an unused endpoint", { "endpoints.meow": { kind: "ip" } }, /endpoints\.meow: is never used/],
   [
     "one port of an address twice",
     { "services.web.expose": [{ port: 80, to: [{ global: true }, { global: true }], ip_name: "myip" }] },
@@ -331,7 +331,7 @@ const refused: [string, Record<string, unknown>, RegExp][] = [
     /an address needs global: true/,
   ],
   [
-    "an address at a port that is open to nobody outside",
+    "an IP at a port that is not global",
     {
       "services.web.expose": [
         { port: 80, to: [{ global: true }] },
@@ -343,7 +343,7 @@ const refused: [string, Record<string, unknown>, RegExp][] = [
   ["a window of nothing", { reclamation: { min_window: "0s" } }, /min_window: must be above zero/],
 ];
 
-for (const [what, changes, reason] of refused) {
+for (const [what, changes, reason] of rejected) {
   test(`${what} is rejected`, () => {
     assert.throws(() => readSdl(sdlWith(changes), "deploy.yaml"), { code: "AKP_SDL_REFUSED", message: reason });
   });

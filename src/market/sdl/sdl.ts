@@ -145,7 +145,8 @@ function faultsBetweenParts(root: SdlField, version: SdlVersion, placed: readonl
 function checkEndpoints(root: SdlField, placed: readonly PlacedService[]): void {
   const declared = new Map(entriesOf(at(root, "endpoints")));
   for (const [name, field] of declared) {
-    if (!endpointName.test(name)) fault(field, "a name has two or more of a-z, 0-9, - and _, and begins with a letter");
+    if (!endpointName.test(name))
+      fault(field, "a name has two or more of a-z, 0-9, - and _, and begins with one of a-z");
     if (fieldText(at(field, "kind")) !== "ip") fault(at(field, "kind"), "must be ip");
   }
   const used = new Set<string>();

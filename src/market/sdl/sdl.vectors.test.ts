@@ -1,4 +1,4 @@
-/** Recorded from the network's own tools: what they make of an SDL, and which they refuse. */
+/** Recorded from the network's own tools: their results for SDLs, and which they reject. */
 import assert from "node:assert/strict";
 import { listVectors, readJsonVector, readVector, vectorTest } from "../../../test/support/vectors.ts";
 import { formatDecimal } from "../decimal.ts";

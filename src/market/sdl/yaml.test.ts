@@ -29,8 +29,8 @@ test("a quoted text may go on at any indentation, as the network's tools read it
     assert.notEqual(text, sdlText);
     assert.equal(readSdl(text).manifest[0]?.services[0]?.args?.[0], expected);
   }
-  const refused = ["'one\n--- two'", "'one\ntwo", Array(21).fill("'one\ntwo'").join("\n      - ")];
-  for (const arg of refused) {
+  const rejected = ["'one\n--- two'", "'one\ntwo", Array(21).fill("'one\ntwo'").join("\n      - ")];
+  for (const arg of rejected) {
     const text = sdlText.replace("    image: nginx\n", `    image: nginx\n    args:\n      - ${arg}\n`);
     assert.throws(() => readSdl(text), { code: "AKP_SDL_REFUSED" });
   }

@@ -79,7 +79,7 @@ export async function upToDate({ chain }: Watched, { node }: MarketChain): Promi
   await eventually("the newest block", () => chain.height === node.height && chain.mirror.height === node.height);
 }
 
-/** The keys that were told, as "kind id". */
-export function toldKeys(steps: readonly Step[]): string[] {
+/** The reported keys, as "kind id". */
+export function changedKeys(steps: readonly Step[]): string[] {
   return steps.flatMap(({ changed }) => changed.map(({ kind, key }) => `${kind} ${key}`));
 }

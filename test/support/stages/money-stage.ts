@@ -26,8 +26,8 @@ interface Pace {
 
 export interface MoneyStage extends MoneyChain {
   readonly clock: Clock;
-  /** What our wallet held before its provider began. */
-  readonly purse: readonly Coin[];
+  /** Our balances before the provider's start. */
+  readonly initialBalance: readonly Coin[];
   /** All since then. */
   readonly blocks: readonly Block[];
   until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void>;
@@ -72,7 +72,7 @@ async function setUp(pace: Pace, play: (stage: MoneyStage) => Promise<void>): Pr
   await play({
     ...chain,
     clock,
-    purse: (await queries.balances(us)).items,
+    initialBalance: (await queries.balances(us)).items,
     blocks,
     async until(what, isSo) {
       const limitMs = clock.now() + patienceMs;

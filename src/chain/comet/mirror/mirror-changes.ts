@@ -145,7 +145,7 @@ export async function readChanges(
   };
 }
 
-/** Of many bids most are open or won, and those are in the lists; what became of the others is asked. */
+/** Most bids are open or won and thus in the lists; the state of the others is queried. */
 async function readBids(
   queries: Queries,
   provider: Address,
@@ -229,7 +229,7 @@ export async function readBalances(queries: Queries, provider: Address, options:
   return items.map((coin) => ({ ...coin, height }));
 }
 
-/** A few are asked for one by one; for many, the list of all active ones is quicker. */
+/** A few are queried one by one; for many, the list of all active ones is quicker. */
 async function deploymentsOf(
   queries: Queries,
   leases: readonly Lease[],

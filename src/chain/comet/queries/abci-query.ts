@@ -10,7 +10,7 @@ import type { Pool } from "../pool.ts";
 import { readHeight, reading } from "../rpc-call.ts";
 import { notYet } from "../rpc-node.ts";
 
-/** Entries of a page: what the Go provider asks for. */
+/** Entries of a page: the Go provider's page size. */
 const rpcPageEntries = 1_000;
 /** Pages of a list: a million entries is a hundred times of what the network holds. */
 const rpcPages = 1_000;
@@ -20,10 +20,10 @@ const rpcProofTries = 4;
 export interface Query<Request, Value> {
   readonly path: string;
   encode(request: Request): Uint8Array;
-  /** The height is that of the state which the answer tells of. */
+  /** The height is that of the state in the answer. */
   decode(answer: Uint8Array, height: bigint): Value;
-  /** Error text that is the chain's answer to this request, where its code does not tell it from an error of the node. */
-  readonly refusal?: RegExp;
+  /** Error text that is the chain's answer to this request, where the code is also that of node errors. */
+  readonly rejection?: RegExp;
 }
 
 export type ListQuery<Filter, T> = Query<
@@ -73,14 +73,14 @@ async function queryOnce<Request, Value>(
   const params = { path: query.path, data, ...(height !== undefined && { height: `${height}` }), prove: false };
   const read = (result: unknown, node: string) => readResponse(node, query, result, options.atOrAbove ?? 0n);
   const { result, node, nodeHeight } = await pool.call("abci_query", params, read, call);
-  const { value, code, refused } = result;
-  if (!refused) return { value, height: result.height, node };
-  if (code !== sdkCodes.keyNotFound) throw refused;
-  // Of the height that was asked for; else the node had reached this one, as it said.
+  const { value, code, rejected } = result;
+  if (!rejected) return { value, height: result.height, node };
+  if (code !== sdkCodes.keyNotFound) throw rejected;
+  // At the requested height, or at the height that the node reported.
   return { value: undefined, height: height ?? nodeHeight, node };
 }
 
-/** Whether a query failed because the node does not keep the state of the height that was asked for. */
+/** Whether a query failed because the node does not keep the state of the requested height. */
 function isStateGone(thrown: unknown): boolean {
   if (!ProviderError.is(thrown, "AKP_CHAIN_QUERY_REFUSED")) return false;
   const { codespace, code, reason } = thrown.details;
@@ -99,9 +99,9 @@ export async function unlessGone<T>(options: QueryOptions, read: (options: Query
   }
 }
 
-/** Throws errors of the node that are no answer of the chain, so that the others are called. */
+/** Throws errors of the node that are no answer of the chain, so that the other nodes are called. */
 function readResponse<Value>(node: string, query: Query<never, Value>, result: unknown, floor: bigint) {
-  const { path, refusal } = query;
+  const { path, rejection } = query;
   return reading(node, `abci_query ${path}`, () => {
     const response = isRecord(result) ? result["response"] : undefined;
     if (!isRecord(response)) throw new TypeError("it holds no response");
@@ -109,18 +109,18 @@ function readResponse<Value>(node: string, query: Query<never, Value>, result: u
     const [codespace, reason] = [String(response["codespace"] ?? ""), String(response["log"] ?? "")];
     if (typeof code !== "number") throw new TypeError("its code is no number");
     const height = readHeight(response["height"] ?? "0");
-    // Behind one name there may be several nodes, and another one than told us its height may have answered.
+    // Several nodes may share one name, so the node that answered may not be the one that reported its height.
     if (code === 0 && height < floor) throw notYet(node, `its answer is of height ${height}, below ${floor}`);
     const bytes = Buffer.from(typeof value === "string" ? value : "", "base64");
-    if (code === 0) return { value: decode(query, bytes, height, node), code, height, refused: undefined };
-    // A node tells of a block, and even gives its events, before it has committed it. Without the height it would answer
+    if (code === 0) return { value: decode(query, bytes, height, node), code, height, rejected: undefined };
+    // A node announces a block, and even its events, before it has committed it. Without the height it would answer
     // from the state before, where what the block made is "not found".
     if (codespace === "sdk" && code === sdkCodes.invalidHeight)
       throw notYet(node, `its state is behind its blocks (${reason})`);
-    const refused = new ProviderError("AKP_CHAIN_QUERY_REFUSED", { path, codespace, code, reason, node });
-    const isAnswer = (codespace === "sdk" && answeringCodes.includes(code)) || refusal?.test(reason);
-    if (!isAnswer) throw refused;
-    return { value: undefined, code, height, refused };
+    const rejected = new ProviderError("AKP_CHAIN_QUERY_REFUSED", { path, codespace, code, reason, node });
+    const isAnswer = (codespace === "sdk" && answeringCodes.includes(code)) || rejection?.test(reason);
+    if (!isAnswer) throw rejected;
+    return { value: undefined, code, height, rejected };
   });
 }
 

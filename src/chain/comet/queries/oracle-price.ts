@@ -1,4 +1,4 @@
-/** What the chain's oracle says that something is worth, from whichever version of the oracle the chain has. */
+/** Price from the chain's oracle, of whichever version the chain has. */
 import { decimalFromAtto } from "../../../market/decimal.ts";
 import { ProviderError } from "../../../runtime/errors.ts";
 import { int32, messageOf, nanoseconds, optional, plain, repeated, required, text } from "../../../runtime/protobuf.ts";
@@ -22,7 +22,7 @@ export const oraclePriceQueries: readonly Query<string, OracleAnswer>[] = ["v2",
   encode: (denom) => queryAggregatedPriceRequest.encode({ denom }),
   decode: readAnswer,
   // A chain without this version is no node failing.
-  refusal: unknownPath,
+  rejection: unknownPath,
 }));
 
 function readAnswer(bytes: Uint8Array): OracleAnswer {
@@ -40,17 +40,17 @@ function readAnswer(bytes: Uint8Array): OracleAnswer {
 }
 
 export function createOraclePrice(pool: Pool): Queries["oraclePrice"] {
-  // The one that answered is asked first from then on; after an upgrade of the chain that may be another one.
+  // The version that answered is tried first from then on; an upgrade of the chain may change it.
   let queries = oraclePriceQueries;
   return async (denom, options) => {
     const none = (reason: string) => new ProviderError("AKP_CHAIN_NO_ORACLE_PRICE", { denom, reason });
     for (const query of queries) {
-      const found = await queryOne(pool, query, denom, options).catch(refusalIn);
+      const found = await queryOne(pool, query, denom, options).catch(rejectionIn);
       if (typeof found === "string" && unknownPath.test(found)) continue;
       queries = [query, ...oraclePriceQueries.filter((other) => other !== query)];
       if (typeof found === "string" || found.value === undefined) throw none("it has none yet");
-      const { denom: told, unhealthy, ...price } = found.value;
-      if (told !== denom) throw none(`it told that of ${JSON.stringify(told)}`);
+      const { denom: priced, unhealthy, ...price } = found.value;
+      if (priced !== denom) throw none(`it answered with that of ${JSON.stringify(priced)}`);
       if (unhealthy !== undefined) throw none(`it does not vouch for it (${unhealthy})`);
       return { ...found, value: price };
     }
@@ -58,8 +58,8 @@ export function createOraclePrice(pool: Pool): Queries["oraclePrice"] {
   };
 }
 
-/** What the chain itself said, where it is one of the two things that we understand; all else is problem of a node. */
-function refusalIn(thrown: unknown): string {
+/** The chain's own error if it is one of the two that are expected; any other is an error of the node. */
+function rejectionIn(thrown: unknown): string {
   if (!ProviderError.is(thrown, "AKP_CHAIN_QUERY_REFUSED")) throw thrown;
   const { codespace, reason } = thrown.details;
   const said = codespace === "sdk" ? String(reason) : "";
