@@ -37,7 +37,7 @@ import { createWorkloadsService, type Workloads } from "./workloads-service.ts";
 interface DemoOptions {
   readonly dataDir: string;
   readonly version: string;
-  /** How many deployments tenants make in all; for ever if not said. */
+  /** Number of deployments of all tenants; unlimited if not given. */
   readonly stories?: number | undefined;
   readonly clock: Clock;
   readonly random: Random;
@@ -51,11 +51,11 @@ export interface Demo extends Provider {
 export interface DemoStatus extends ProviderStatus {
   readonly inventory: InventoryView | undefined;
   readonly market: MarketView | undefined;
-  /** What leases have left or still have; all 0 when there is none. */
+  /** Objects and rows of leases; all 0 when there is none. */
   readonly left: { readonly namespaces: number; readonly reservations: number; readonly manifests: number };
 }
 
-/** On whatever port is free. */
+/** On any free port. */
 const loopback = { host: "127.0.0.1", port: 0 };
 /** Quick enough to watch, slow enough to follow. */
 const blockMs = 500;
@@ -84,7 +84,7 @@ const balance = {
   fee: parseCoin("5000uakt"),
 };
 
-/** What the provider of the demo publishes of itself; the chain takes no bid on more than that. */
+/** Attributes of the demo's provider record; the chain rejects bids that need others. */
 const attributes = attributesOf({
   region: "box",
   "capabilities/storage/1/class": "beta3",
@@ -214,7 +214,7 @@ function keepNewest(said: Map<string, OrderLine>, recent: readonly OrderLine[]):
   for (const [orderId] of [...said].slice(0, -2 * demoStories)) said.delete(orderId);
 }
 
-/** One has machines without GPUs, the other has GPUs and nothing else. */
+/** One sells CPU only, the other GPUs only. */
 function createRivals(random: Random): Rival[] {
   const hasGpus = ({ units }: GroupSpec) => units.some(({ gpu }) => gpu.count > 0n);
   const trades = [

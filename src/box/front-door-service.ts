@@ -67,7 +67,7 @@ async function publishStatus(kube: Kube, { at }: Route): Promise<void> {
   try {
     await kube.apply(kinds.ingress, { metadata: at, status }, { subresource: "status", force: true });
   } catch (thrown) {
-    // It went meanwhile; a status is not made of nothing.
+    // The Ingress was deleted meanwhile.
     if (!ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND")) throw thrown;
   }
 }
@@ -85,7 +85,7 @@ async function answer(kube: Kube, routes: Routes, request: IncomingMessage, resp
     kube.proxy({ kind: "service", namespace: at.namespace, name, port }, { path: pathOf(request.url ?? "/") });
   try {
     let reply = await reach(first);
-    // While a name goes from one lease to another both have a route, and behind one of them nothing may run yet.
+    // While a host moves between leases both have a route, and one of them may have no pods yet.
     for (const other of others) if (reply.status === nothingBehind) reply = await reach(other);
     say(reply.status, reply.body);
   } catch (thrown) {
@@ -108,7 +108,7 @@ function pathOf(url: string): string {
   return url.replace(/^[/\\]+/, "/");
 }
 
-/** Without the port. */
+/** The Host header without the port. */
 function hostOf(header: string): string {
   return header.replace(/:\d*$/, "").toLowerCase();
 }

@@ -1,4 +1,4 @@
-/** The orders of the demo's market, each with what the provider said to it and what became of it, and what runs. */
+/** The orders of the demo's market with the provider's answer and the outcome, and active leases. */
 import type { OrderLine } from "../bidengine/order-report.ts";
 import { showDecCoin } from "../market/coin.ts";
 import type { Palette } from "./palette.ts";
@@ -6,12 +6,12 @@ import type { StoryStatus } from "./story.ts";
 import { endsText, type TenantsStatus } from "./tenants-service.ts";
 import type { Workloads } from "./workloads-service.ts";
 
-/** What the provider said to an order. */
+/** The provider's answer to an order. */
 export type SaidToOrder = Pick<OrderLine, "verdict" | "reason" | "price">;
 
 export interface MarketView {
   readonly tenants: TenantsStatus;
-  /** Undefined while it has not said anything yet. */
+  /** Undefined before its answer. */
   readonly answerTo: (order: string) => SaidToOrder | undefined;
   /** Our own address. */
   readonly provider: string;

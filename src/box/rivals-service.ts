@@ -1,8 +1,4 @@
-/**
- * Other providers of the demo's market, so that orders are lost too. They have no cluster: whatever their trade is, they
- * bid on, for some share of what the order pays at most. What they lose they leave to the end of the deployment, which
- * pays their deposits back.
- */
+/** Other providers of the demo's market, without a cluster: they bid a random share of the highest price of an order. */
 import { MsgCreateBid } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import type { Chain } from "../chain/chain.ts";
 import { writeId } from "../chain/codec/wire-messages.ts";

@@ -29,9 +29,9 @@ export interface StoryStatus {
   readonly wish: string;
   readonly resources: string;
   readonly bids: number;
-  /** Who has the lease, and for how much a block. */
+  /** The lease's provider and price per block. */
   readonly lease: { readonly provider: string; readonly price: DecCoin } | undefined;
-  /** Where it runs, once it is ours. */
+  /** Namespace of the lease, if the demo's provider won it. */
   readonly namespace: string | undefined;
   /** The provider's answer to the manifest: accepted, updated, or the reason of the rejection. */
   readonly manifest: string | undefined;
@@ -51,17 +51,17 @@ export interface StoryDeps {
   readonly signal: AbortSignal;
 }
 
-/** What the leases of a deployment are paid from: hours of the dearest one, or half a minute at most. */
+/** Escrow deposits: hours of the dearest lease, or half a minute at most. */
 export const deposits: Record<Wish["funds"], Coin> = {
   plenty: parseCoin("20000000uact"),
   least: parseCoin("500000uact"),
 };
-/** A provider needs one block to hear of an order and one for its bid; the others are for a machine that is busy. */
+/** A provider needs one block to see an order and one for its bid; the others are for a busy machine. */
 const blocksForBids = 4n;
 /** Long enough for a viewer to see it. */
 const leasedBlocks = 8n;
 const lookMs = 200;
-/** More than a pod takes to come up and a namespace to go, on a machine that is busy. */
+/** More than pod start or namespace deletion takes on a busy machine. */
 const waitLimitMs = 60_000;
 
 export async function playStory(story: Story, order: OrderId, wish: Wish, deps: StoryDeps): Promise<StoryEnd> {
@@ -86,7 +86,7 @@ export async function playStory(story: Story, order: OrderId, wish: Wish, deps: 
   return items.some(({ id }) => id.provider === provider) ? "lost" : "elsewhere";
 }
 
-/** The lease is ours: what its tenant does with it. */
+/** Plays the tenant of a lease that the demo's provider has won. */
 async function runWon(story: Story, lease: BidId, wish: Wish, deps: StoryDeps): Promise<StoryEnd> {
   const { chain, sending, signal } = deps;
   const { mirror } = chain;
@@ -118,7 +118,7 @@ async function use(story: Story, lease: BidId, wish: Wish, desk: LeaseDesk, deps
   story.manifest = rejection === undefined ? "accepted" : `rejected: ${rejection}`;
   if (rejection !== undefined) return "rejected";
   if (wish.misspelt) await until("its image error is reported", deps, async () => hasError(story, await desk.status()));
-  // On a machine that is busy the least deposit may be spent before they are.
+  // On a busy machine the least deposit may be spent before they are.
   else {
     const isEnough = async () => isUp(await desk.status()) || (wish.funds === "least" && isOver());
     await until("its replicas are ready", deps, isEnough);

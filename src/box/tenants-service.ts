@@ -1,7 +1,4 @@
-/**
- * Scripted tenants for `npm start`: each plays one story after the other with real transactions, as any
- * other tenant would.
- */
+/** Scripted tenants for `npm start`: each plays one story after the other with real transactions. */
 import type { Chain } from "../chain/chain.ts";
 import type { Signer } from "../chain/keys/signer.ts";
 import { closeDeployment } from "../chain/tx/messages.ts";
@@ -22,9 +19,9 @@ export const demoStories = 16;
 interface TenantsOptions extends Pick<SendDeps, "settings"> {
   /** One for each tenant. */
   readonly signers: readonly Signer[];
-  /** What they ask for, one after the other. */
+  /** The deployments they create, one after the other. */
   readonly wishes: readonly Wish[];
-  /** Number of stories of all tenants; unlimited if not given. */
+  /** Number of deployments of all tenants; unlimited if not given. */
   readonly stories?: number | undefined;
 }
 
@@ -43,7 +40,7 @@ export interface TenantsStatus {
   readonly requests: Readonly<Record<Proof, number>>;
 }
 
-/** After a story that had to be given up. */
+/** After a story that failed. */
 const pauseMs = 1_000;
 
 export function createTenantsService(

@@ -55,7 +55,7 @@ export function firstPage<T>(
 }
 
 /** The enum values of the states to list; an empty name selects all states. */
-export function queriedStates(states: Readonly<Record<string, number>>, name: string): number[] {
+export function stateValues(states: Readonly<Record<string, number>>, name: string): number[] {
   const selected = Object.entries(states).filter(([state]) => name === "" || state === name);
   if (selected.length === 0) throw invalidArgument("invalid state value");
   return selected.map(([, number]) => number);

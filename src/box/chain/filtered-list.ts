@@ -5,7 +5,7 @@
 import type { PageRequest } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
 import { readUint64, type Wire64 } from "../../chain/codec/wire-messages.ts";
 import type { BidId, DeploymentId } from "../../market/ids.ts";
-import { checkOffset, decodePageKey, firstPage, type ListedPage, queriedStates, type Walk } from "./akash-paging.ts";
+import { checkOffset, decodePageKey, firstPage, type ListedPage, stateValues, type Walk } from "./akash-paging.ts";
 import { invalidArgument } from "./errors.ts";
 import { keyOfBytes, keyToBytes } from "./market-ids.ts";
 import type { Table } from "./store.ts";
@@ -75,7 +75,7 @@ export function filteredList<T extends { readonly id: AnyId; readonly state: str
 }
 
 function begin<T>(list: ListOf<T>, { state, owner, provider = "" }: Filters, reverse: boolean): Start {
-  const states = queriedStates(list.states, state);
+  const states = stateValues(list.states, state);
   if (owner !== "") return { path: "owner", states, whose: owner, from: undefined };
   if (provider !== "") return { path: "provider", states, whose: provider, from: undefined };
   return { path: "state", states: reverse ? states.toReversed() : states, whose: "", from: undefined };

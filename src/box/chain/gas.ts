@@ -1,5 +1,4 @@
 /** What work costs. The prices are the SDK's, so that a client's estimate here is worth something on the real chain. */
-
 import { sdkError } from "./errors.ts";
 import { ChainError, type Context } from "./module.ts";
 import type { Store, Table } from "./store.ts";

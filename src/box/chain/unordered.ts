@@ -2,7 +2,6 @@
  * Transactions without a sequence. The chain remembers who has used which time-out stamp until the stamp has passed, so
  * such a transaction commits at most once.
  */
-
 import { sdkError } from "./errors.ts";
 import type { Context } from "./module.ts";
 

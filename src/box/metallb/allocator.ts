@@ -1,4 +1,4 @@
-/** Who has which address: MetalLB's allocator (rules.ts), without the cluster around it. */
+/** MetalLB's address allocator (rules.ts), without the cluster. */
 
 import { isBuggy, type MetalLbPool, poolHas, poolSize } from "../../kube/objects/metallb.ts";
 import { doOverlap, ipAddressText, readIpAddress } from "../../market/ip-range.ts";
@@ -51,7 +51,7 @@ export function createAllocator() {
     return undefined;
   }
 
-  /** Returns why not, where it cannot be. */
+  /** Returns the reason if the address cannot be assigned. */
   function assign(claim: AddressClaim, address: string): string | undefined {
     const pool = poolOf(address);
     const why = pool ? objection(claim, address) : `["${address}"] is not allowed in config`;

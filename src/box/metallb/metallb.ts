@@ -37,7 +37,7 @@ export function createMetalLb(deps: MetalLbDeps) {
   const { kube, log } = deps;
   const allocator = createAllocator();
   const events = createEventRecorder({ controller: "metallb-controller", instance: "metallb-controller" }, deps);
-  /** One at a time: two that look for an address at once must not find the same. */
+  /** One at a time: concurrent allocations could take the same address. */
   const queue = createQueue({ name: "metallb", work, concurrency: 1, ...deps });
   let services: ReturnType<typeof watchServices> | undefined;
   let pools: ReturnType<typeof watchPools> | undefined;
@@ -85,7 +85,7 @@ export function createMetalLb(deps: MetalLbDeps) {
   }
 
   async function converge(name: string, signal: AbortSignal): Promise<void> {
-    // As the server has it: a cache may not show our own last write yet.
+    // Read from the server: the cache may lack our own last write.
     const at = atOf(name);
     const live = services?.get(at) && (await kube.get(kinds.service, at, { signal }));
     const before = allocator.sharingOf(name);
@@ -95,10 +95,9 @@ export function createMetalLb(deps: MetalLbDeps) {
     }
     const { address, why } = addressFor(live);
     const pool = address === undefined ? undefined : allocator.poolNameOf(name);
-    if (why !== undefined)
-      emitEvent(live, "Warning", "AllocationFailed", `Failed to allocate IP for "${name}": ${why}`);
+    if (why !== undefined) emit(live, "Warning", "AllocationFailed", `Failed to allocate IP for "${name}": ${why}`);
     const isNew = address !== undefined && !assignedAddresses(live).includes(address);
-    if (isNew) emitEvent(live, "Normal", "IPAllocated", `Assigned IP ["${address}"]`);
+    if (isNew) emit(live, "Normal", "IPAllocated", `Assigned IP ["${address}"]`);
     await write(live, address, pool, signal);
     if (before !== allocator.sharingOf(name) && before !== "") reprocess();
   }
@@ -108,7 +107,7 @@ export function createMetalLb(deps: MetalLbDeps) {
     const claim = claimOf(service);
     const { annotations } = service.metadata;
     const [pool, pinned] = [metalLbWord(annotations, "address-pool"), requestedAddress(service)];
-    // One of another family is as good as none.
+    // An address of the other IP family does not count.
     const given = assignedAddresses(service).find((each) => readIpAddress(each)?.family === claim.family);
     // Without pools no Service has an address, and no event is emitted.
     if (!allocator.hasPools) return {};
@@ -116,7 +115,7 @@ export function createMetalLb(deps: MetalLbDeps) {
       const objection = allocator.assign(claim, given);
       if (objection === undefined && (pool === "" || allocator.poolNameOf(name) === pool)) return { address: given };
       const note = `current IP for "${name}" not allowed by config, will attempt for new IP assignment: ${objection}`;
-      if (objection !== undefined) emitEvent(service, "Normal", "ClearAssignment", note);
+      if (objection !== undefined) emit(service, "Normal", "ClearAssignment", note);
     }
     allocator.unassign(name);
     if (pinned === "") {
@@ -146,7 +145,7 @@ export function createMetalLb(deps: MetalLbDeps) {
     if (had === address && isAnnotated) return;
     const old = Object.keys(annotations).find((each) => each.startsWith("metallb.universe.tf/"));
     if (old !== undefined)
-      emitEvent(service, "Warning", "deprecatedAnnotation", `Service uses deprecated annotation ${old}`);
+      emit(service, "Warning", "deprecatedAnnotation", `Service uses deprecated annotation ${old}`);
     const loadBalancer = address === undefined ? {} : { ingress: [{ ip: address, ipMode: "VIP" }] };
     const same: PatchOperation = { op: "test", path: "/metadata/uid", value: service.metadata.uid };
     try {
@@ -155,11 +154,11 @@ export function createMetalLb(deps: MetalLbDeps) {
         await kube.patch(kinds.service, service.metadata, [same, status], { subresource: "status", signal });
       }
       if (!isAnnotated)
-        await kube.patch(kinds.service, service.metadata, [same, ...poolAnnotationPatch(annotations, pool)], {
+        await kube.patch(kinds.service, service.metadata, [same, ...poolPatch(annotations, pool)], {
           signal,
         });
     } catch (thrown) {
-      // It is gone, or another by now: its event comes.
+      // Deleted or replaced meanwhile: its watch event follows.
       if (!ProviderError.is(thrown, "AKP_KUBE_NOT_FOUND") && !ProviderError.is(thrown, "AKP_KUBE_CONFLICT"))
         throw thrown;
     }
@@ -180,7 +179,7 @@ export function createMetalLb(deps: MetalLbDeps) {
     }
   }
 
-  function emitEvent(service: KubeObject, type: "Normal" | "Warning", reason: string, note: string): void {
+  function emit(service: KubeObject, type: "Normal" | "Warning", reason: string, note: string): void {
     const { name, namespace = "", uid = "" } = service.metadata;
     events.record({
       regarding: { apiVersion: "v1", kind: "Service", name, namespace, uid },
@@ -267,10 +266,7 @@ function claimOf(service: KubeObject): AddressClaim {
   };
 }
 
-function poolAnnotationPatch(
-  annotations: Readonly<Record<string, string>>,
-  pool: string | undefined,
-): PatchOperation[] {
+function poolPatch(annotations: Readonly<Record<string, string>>, pool: string | undefined): PatchOperation[] {
   const path = `/metadata/annotations/${allocatedAnnotation.replaceAll("/", "~1")}`;
   if (pool === undefined) return [{ op: "remove", path }];
   if (Object.keys(annotations).length === 0)

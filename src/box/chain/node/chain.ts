@@ -13,7 +13,7 @@ import { createValidator, type Validator } from "./validator.ts";
 
 /** Blocks in memory: over five hours of 1 s blocks, under 2 KB each while nothing happens. */
 const chainBlocksKept = 20_000;
-/** Recorded blocks replayed between two breaths of the event loop at start. */
+/** Recorded blocks replayed at start before yielding to the event loop. */
 const chainReplaySliceBlocks = 256;
 
 export interface ChainOptions {
@@ -70,7 +70,7 @@ export function createChain(options: ChainOptions): BoxChain {
     return msToNs(clock.now());
   }
 
-  /** An application that threw in the middle of a block is in no state that anyone could go on from. */
+  /** An application that threw in the middle of a block has an undefined state. */
   function make(input: BlockInput): Block {
     try {
       const block = makeBlock(app, validator, store.latest, input);

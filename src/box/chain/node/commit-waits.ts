@@ -1,4 +1,4 @@
-/** Those who broadcast a transaction and wait for the block that holds it. */
+/** Calls of broadcast_tx_commit that wait for the block of their transaction. */
 import type { Clock } from "../../../runtime/clock.ts";
 import { second } from "../../../runtime/durations.ts";
 import type { Block, TxPlace } from "./block-store.ts";

@@ -1,7 +1,4 @@
-/**
- * The node's gRPC: every query path is a unary method, its bytes passed through as they are. No service descriptors are
- * needed for that, so none are kept.
- */
+/** The node's gRPC server: every query path is a unary method with opaque bytes, without service descriptors. */
 import type { IncomingHttpHeaders } from "node:http2";
 import type { Clock } from "../../../runtime/clock.ts";
 import { createGrpcServer, type GrpcServer } from "../../../runtime/grpc/grpc-server.ts";

@@ -1,4 +1,4 @@
-/** What the node itself rejects, before or beside the application; the message is worded as CometBFT words it. */
+/** An error of the node itself, not of the application, with CometBFT's message. */
 export class NodeError extends Error {
   override readonly name = "NodeError";
 }

@@ -1,14 +1,7 @@
 /** The module of client certificates. */
 import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { PageRequest } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import {
-  checkOffset,
-  decodePageKey,
-  firstPage,
-  type ListedPage,
-  queriedStates,
-  type Walk,
-} from "../../akash-paging.ts";
+import { checkOffset, decodePageKey, firstPage, type ListedPage, stateValues, type Walk } from "../../akash-paging.ts";
 import { queriedAddress } from "../../errors.ts";
 import { type Context, type Module, messageEntry } from "../../module.ts";
 import { certError, checkCertificate } from "./certificate.ts";
@@ -81,7 +74,7 @@ function list(context: Context, filter = noFilter, request: PageRequest | undefi
 
 /** `search` is what follows the state in the keys that are wanted. */
 function begin({ owner, serial, state }: akash.CertificateFilter): { states: number[]; search: string } {
-  const numbers = queriedStates(states, state);
+  const numbers = stateValues(states, state);
   const path = [...(owner ? [queriedAddress(owner)] : []), ...(owner && serial ? [serial] : [])];
   return { states: numbers, search: path.map((part) => `${part}/`).join("") };
 }

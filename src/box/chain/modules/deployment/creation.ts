@@ -11,7 +11,7 @@ import { type Deployment, findDeployment, type Group } from "./records.ts";
 
 type Creation = ReturnType<typeof readCreation>;
 
-/** What the network's vote has set for deployments. */
+/** Governance parameters of the deployment module. */
 export interface DeploymentParams {
   /** The smallest first deposit, for each denom that may be deposited at all. */
   readonly minDeposits: readonly Coin[];

@@ -1,4 +1,4 @@
-/** What the deployment module rejects. */
+/** Errors of the deployment module. */
 import { codespace } from "../../errors.ts";
 
 export const deploymentError = codespace("deployment", {

@@ -1,4 +1,4 @@
-/** What anyone may ask about deployments. */
+/** Queries of the deployment module. */
 import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import * as answers from "../../../../chain/codec/wire-messages.ts";
 import { deploymentAccount } from "../../../../market/escrow-arithmetic.ts";

@@ -1,4 +1,4 @@
-/** What escrow rejects. */
+/** Errors of the escrow module. */
 import { codespace } from "../../errors.ts";
 
 export const escrowError = codespace("escrow", {
@@ -17,7 +17,7 @@ export const escrowError = codespace("escrow", {
   invalidAuthzScope: [17, "invalid authz scope"],
 });
 
-/** Deposits are a type that all of Akash shares; their faults stand in a codespace of their own. */
+/** Errors of the deposit type, which Akash's modules share. */
 export const depositError = codespace("akash", {
   invalidDepositSource: [4, "invalid deposit source"],
 });

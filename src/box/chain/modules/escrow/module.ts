@@ -1,7 +1,7 @@
 /** The module of escrow: anyone may put money into the account of any deployment or bid, and list accounts and payments. */
 import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import type { PageRequest } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
-import { decodePageKey, firstPage, type ListedPage, queriedStates, type Walk } from "../../akash-paging.ts";
+import { decodePageKey, firstPage, type ListedPage, stateValues, type Walk } from "../../akash-paging.ts";
 import { invalidArgument, isAddress, uncoded } from "../../errors.ts";
 import { type Module, messageEntry } from "../../module.ts";
 import type { Table } from "../../store.ts";
@@ -69,7 +69,7 @@ function listByState<T extends { key: string; state: EscrowState }>(
 ): ListedPage<T> {
   const start: Start = pagination?.key.length
     ? resume(pagination.key, storePrefix)
-    : { states: queriedStates(escrowStates, state), prefix: xid, key: "" };
+    : { states: stateValues(escrowStates, state), prefix: xid, key: "" };
   const walks = start.states.map((wanted, index): Walk<T> => {
     const prefix = index === 0 ? start.prefix : xid;
     return {

@@ -72,7 +72,7 @@ export function paymentsOf(context: Context, account: EscrowAccountKey, states: 
   return states.flatMap((state) => all.filter((payment) => payment.state === state));
 }
 
-/** Open accounts out of which something is paid, for those who look at all of them in every block. */
+/** Open accounts out of which something is paid, for the scan at the end of every block. */
 export function payingAccounts(context: Context): Table<true> {
   return context.store.table("escrow/paying-accounts");
 }

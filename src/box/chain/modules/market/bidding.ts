@@ -1,7 +1,4 @@
-/**
- * Whether a provider may bid on an order, which bid wins and which is lost. The checks stand in the chain's order, which
- * decides what is reported.
- */
+/** Checks of bids, and which bid wins. Their order is the chain's, since the first failing check is reported. */
 import type { MsgCreateBid } from "../../../../chain/codec/wire-messages.ts";
 import { type Coin, type DecCoin, formatCoin } from "../../../../market/coin.ts";
 import { compareDecimals } from "../../../../market/decimal.ts";
@@ -23,7 +20,7 @@ import { loseBid, openLease } from "./market.ts";
 import { capabilitiesMatch, offerMatches, requirementsMatch } from "./matching.ts";
 import { type Bid, bidsOf, findBid, findOrder, type Order } from "./records.ts";
 
-/** What the network's vote has set for the market. */
+/** Governance parameters of the market module. */
 export interface MarketParams {
   /** Obsolete, but still in the response. */
   readonly bidMinDeposit: Coin;

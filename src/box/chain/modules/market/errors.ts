@@ -1,4 +1,4 @@
-/** What the market rejects. */
+/** Errors of the market module. */
 import { codespace } from "../../errors.ts";
 
 export const marketError = codespace("market", {

@@ -1,4 +1,4 @@
-/** What anyone may ask about the market. */
+/** Queries of the market module. */
 import * as akash from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import * as answers from "../../../../chain/codec/wire-messages.ts";
 import { bidAccount, leasePayment } from "../../../../market/escrow-arithmetic.ts";

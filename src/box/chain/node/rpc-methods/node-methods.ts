@@ -12,7 +12,7 @@ export type NodeIdentity = ReturnType<typeof createIdentity>;
 
 export const protocolVersion = { p2p: "8", block: "11", app: "0" };
 
-/** Who the node says it is. */
+/** The node info of the status. */
 export function createIdentity(chainId: string) {
   return {
     id: sha256(Buffer.from(`embedded node of ${chainId}`)).toString("hex", 0, 20),
@@ -110,7 +110,7 @@ function genesisJson({ origin, validator }: BoxChain): unknown {
   };
 }
 
-/** Which interfaces this chain speaks, for clients that can speak several. */
+/** Protocol versions of this chain, for clients that support several. */
 function clientInfo(chainId: string): unknown {
   const modules = Object.entries({
     audit: "v1",
