@@ -205,7 +205,7 @@ describe("leased addresses in the lab", { skip: labIsMissing }, () => {
     assert.deepEqual(texts, [`patch services ${leaseNamespace(ben)}`]);
   });
 
-  it("takes away what was withdrawn and nothing else", async () => {
+  it("removes only withdrawn addresses", async () => {
     const uids = async () => {
       const lists = [ann, annToo, ben].map((lease) => admin.list(kinds.service, { namespace: leaseNamespace(lease) }));
       return (await Promise.all(lists)).flat().map(({ metadata }) => `${metadata.name} ${metadata.uid}`);

@@ -80,7 +80,7 @@ describe("a lease on the lab", { skip: labIsMissing }, async () => {
   const isRejected = (where: string) => guardsLog().includes(`refused ${shellIp} → ${where} TCP`, before);
   const wasRejected = (where: string) => eventually(`the rejection of ${where}`, () => isRejected(where));
 
-  it("hears nothing of another: not by address, by Service, by name, nor through a public port of the node", async () => {
+  it("cannot be reached from another tenant by address, Service, name or public port of the node", async () => {
     const { clusterIP } = await ours.service("web");
     const name = `web.${ours.namespace}.svc.cluster.local`;
     for (const where of [`${await ours.ip("web")}:8080`, clusterIP, name]) {

@@ -111,7 +111,7 @@ describe("the client, in containers", { skip: labIsMissing }, async () => {
     });
   });
 
-  it("says so when the wire breaks under a command, which has no exit code then", async (t) => {
+  it("a broken connection rejects the exit code of a command", async (t) => {
     const { kube: cut, wire } = await behindWire(t);
     const session = await cut.exec(box, { command: ["sh", "-c", "echo on; sleep 60"] });
     session.stdout.once("data", () => wire.cut());

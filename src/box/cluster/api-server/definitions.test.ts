@@ -25,7 +25,7 @@ function stage() {
 
 const isMissing = (thrown: unknown) => ProviderError.is(thrown, "AKP_KUBE_KIND_MISSING");
 
-test("a definition is marked, then what it defined goes, then itself", () => {
+test("a deleted definition is marked, then its objects are deleted, then itself", () => {
   const { server, events, add } = stage();
   for (const name of ["a", "b"]) add(name);
   events.length = 0;
@@ -56,7 +56,7 @@ test("a definition that is written again as it is does not change", async () => 
   assert.deepEqual(server.get(kinds.customResourceDefinition, at), before);
 });
 
-test("a definition bears the name of what it defines", () => {
+test("a definition's name consists of its plural and group", () => {
   const { server } = stage();
   const wrong = { ...definition, metadata: { name: "others.example.com" } };
   assert.throws(() => server.create(kinds.customResourceDefinition, wrong, "test"), /spec\.names\.plural/);

@@ -45,7 +45,7 @@ interface Page {
 
 const shown = ({ items }: Page) => items.map(({ metadata, data }) => `${metadata.name} ${data?.n ?? ""}`);
 
-test("the pages of a list are of one moment, whatever happens between them", async (t) => {
+test("all pages of a list show one version, whatever changes between them", async (t) => {
   const { json, put, cluster } = await stage(t);
   for (const name of ["a", "b", "c", "d"]) put(name, "1");
   const first: Page = (await json("GET", `${collection}?limit=2`)).body;
@@ -127,7 +127,7 @@ test("a patch takes a field away with null", async (t) => {
   assert.deepEqual(body.data, { more: "1" });
 });
 
-test("a server that has too much to do says when to come back", async (t) => {
+test("an overloaded server answers 429 with Retry-After", async (t) => {
   const { json, cluster } = await stage(t);
   cluster.faults.reject({ status: 429, retryAfterSeconds: 3 });
   const rejected = await json("GET", collection);
@@ -146,7 +146,7 @@ test("faults are of the requests that they name, and as many as were wished", as
   assert.deepEqual(statuses, [503, 503, 200]);
 });
 
-test("who reads too slowly is cut off and can come back", async (t) => {
+test("a slow reader of a watch is cut off and can resume", async (t) => {
   const { ask, put } = await stage(t);
   const { resourceVersion } = put("map", "1").metadata;
   const { body } = await ask("GET", `${collection}?watch=1&resourceVersion=${resourceVersion}`);
