@@ -119,7 +119,7 @@ test("an error of the node is reported with its reason, whatever the HTTP status
   });
   const { code, message } = await failureOf(node.call("block_results", { height: "9" }));
   assert.equal(code, "AKP_CHAIN_CALL_REFUSED");
-  assert.match(message, /refused block_results: height 9 is not available/);
+  assert.match(message, / block_results: height 9 is not available/);
 });
 
 test("a node that does not answer in time is given up, and so is a call that is no longer wanted", async (t) => {
