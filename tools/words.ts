@@ -33,6 +33,7 @@ const exempt: readonly (readonly [RegExp, RegExp])[] = [
   [/bid-status|bidengine-service|inventory-service|decide\.ts/, /\b(trouble|cards)\b/g],
   [/hostname|operators\/ip/, /\b[Rr]efused\b/g],
   [/^src\/journal\/(manifests|migrations|tables)/, /refusal|isRefused|told INTEGER|Nobody/g],
+  [/^src\/gateway\/rest\/openapi/, /Refusal/g],
   [/^tools\/words\.ts$/, /.*/g],
   [/^test\/lab\//, /\brefused\b/g],
   [/^tools\/image\/base-layer\.ts$/, /^nobody:.*/g],

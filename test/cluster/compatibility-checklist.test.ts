@@ -113,7 +113,7 @@ test("the compatibility checklist", async (t) => {
     assert.deepEqual([bare.ips, bare.forwarded_ports], [null, null]);
     proved(
       "test/gateway/leases.recorded.test.ts",
-      "what was asked of the network's gateway about manifests and leases gets its answer, or a listed one",
+      "recorded requests about manifests and leases → the recorded answers, or listed differences",
     );
   });
 
@@ -147,13 +147,10 @@ test("the compatibility checklist", async (t) => {
         "src/gateway/streams/web-socket-stream.test.ts",
         "stream is pinged every ten seconds, with or without pongs",
       );
-      proved(
-        "test/gateway/logs.recorded.test.ts",
-        "what was asked of the network's gateway about logs is streamed as it was, or as listed",
-      );
+      proved("test/gateway/logs.recorded.test.ts", "recorded log streams → the recorded frames, or listed differences");
       proved(
         "test/gateway/events.recorded.test.ts",
-        "what was asked of the network's gateway about events gets its frames, or listed ones",
+        "recorded event streams → the recorded frames, or listed differences",
       );
     },
   );

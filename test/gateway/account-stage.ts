@@ -1,4 +1,4 @@
-/** What a gateway knows of accounts, on a chain in the same process and on virtual time: people, leases, certificates, and nodes that go silent. */
+/** Keys and certificates of accounts, as a gateway caches them, on an embedded chain and virtual time, with nodes that go silent. */
 import { createEmbeddedNode } from "../../src/box/chain/embedded-node.ts";
 import type { Node } from "../../src/box/chain/node/node.ts";
 import { makeCertificate } from "../../src/chain/certificates/make-certificate.ts";
@@ -31,7 +31,7 @@ export const blockMs = 1_000;
 export interface AccountStage {
   readonly clock: VirtualClock;
   readonly node: Node;
-  /** How the gateway reaches the node. */
+  /** The gateway's connection to the node. */
   readonly wire: FaultTransport;
   /** The first has no coins, and so has never signed. */
   readonly people: readonly Signer[];
@@ -114,7 +114,7 @@ async function setUp(
     },
     async lease({ address }, dseq) {
       const tenant = people.find((each) => each.address === address);
-      invariant(tenant, "somebody of the stage");
+      invariant(tenant, "a tenant of the stage");
       const id = { owner: address, dseq };
       const bid = { ...id, gseq: 1, oseq: 1, provider: provider.address, bseq: 0 };
       await send(tenant, createDeployment({ id, groups: [spec({ requirements: { signedBy: {}, attributes: [] } })] }));
@@ -146,7 +146,7 @@ async function setUp(
     async until(what, isSo) {
       const limitMs = clock.now() + 300_000;
       while (!isSo()) {
-        if (clock.now() > limitMs) throw new Error(`waited in vain: ${what}`);
+        if (clock.now() > limitMs) throw new Error(`timed out: ${what}`);
         await sleep(clock, 100);
       }
     },

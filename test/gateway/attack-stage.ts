@@ -1,6 +1,6 @@
 /**
  * `akash-provider run` as a process of its own, with a chain of the box, a simulated cluster and two tenants who have a lease
- * each: what a stranger or one of them sends to its gateway meets the whole program.
+ * each: unauthenticated clients and tenants send to the gateway of the whole program.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";

@@ -1,5 +1,5 @@
 /**
- * What strangers and a tenant send to a gateway to make it hold memory, connections or slots. A process of its own, so that its
+ * What unauthenticated clients and a tenant send to make a gateway hold memory, connections or slots. A process of its own, so that its
  * work does not delay those who measure. Parent: `{ attack, size }` opens one, answered when all of it is sent; `{}` ends all.
  */
 import { type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
@@ -31,7 +31,7 @@ let timer: NodeJS.Timeout | undefined;
 function keep<S extends Socket>(socket: S): S {
   open.add(socket);
   socket.on("error", () => undefined).on("close", () => open.delete(socket));
-  // What it is answered is read and thrown away.
+  // Responses are read and discarded.
   socket.resume();
   return socket;
 }
@@ -49,7 +49,7 @@ function settled<T>(socket: Socket, event: string, value: T): Promise<T> {
   });
 }
 
-/** Resolves when the kernel has it, or the connection is gone. */
+/** Resolves when the kernel has taken it, or the connection has closed. */
 function sent(socket: Socket, bytes: string | Uint8Array): Promise<void> {
   return new Promise((resolve) => {
     if (socket.destroyed) return resolve();
@@ -125,11 +125,11 @@ function send(stream: ClientHttp2Stream, bytes: Uint8Array, isWhole = false): Pr
 
 const bomb = frame(gzipSync(Buffer.alloc(4 * mib - 16)), 1);
 
-const strangersToken = () => `Bearer ${tokenOf(createSigner(realRandom.bytes(32)))}`;
+const unknownToken = () => `Bearer ${tokenOf(createSigner(realRandom.bytes(32)))}`;
 
 /** Accounts that the chain does not know, as many as one address may have looked up: its other requests wait for them. */
 async function fillLookups({ restPort }: Target, from?: string): Promise<void> {
-  const head = () => `GET /lease/1/1/1/status HTTP/1.1\r\nHost: a\r\nAuthorization: ${strangersToken()}\r\n\r\n`;
+  const head = () => `GET /lease/1/1/1/status HTTP/1.1\r\nHost: a\r\nAuthorization: ${unknownToken()}\r\n\r\n`;
   for (let n = 0; n < 3; n += 1) {
     await sent(await secure(restPort, undefined, from), Array.from({ length: 16 }, head).join(""));
   }
@@ -154,7 +154,7 @@ const attacks = {
 
   /** Of four addresses, sixteen on each connection; they wait for a look-up. */
   longPaths: async (target, size) => {
-    const token = strangersToken();
+    const token = unknownToken();
     const path = `/lease/1/1/1/status?${"x".repeat(28 * 1024)}`;
     const requests = `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: ${token}\r\n\r\n`.repeat(16);
     const addressOf = (n: number) => `127.0.0.${2 + (n % 4)}`;
@@ -167,7 +167,7 @@ const attacks = {
   /** Behind a request that waits for a look-up. */
   unmetExpectations: async (target, size) => {
     await times(6, (n) => fillLookups(target, `127.0.0.${2 + n}`));
-    const waits = `GET /lease/1/1/1/status HTTP/1.1\r\nHost: a\r\nAuthorization: ${strangersToken()}\r\n\r\n`;
+    const waits = `GET /lease/1/1/1/status HTTP/1.1\r\nHost: a\r\nAuthorization: ${unknownToken()}\r\n\r\n`;
     const unmet = `GET /validate HTTP/1.1\r\nHost: a\r\nExpect: x\r\nX: ${"x".repeat(28 * 1024)}\r\n\r\n`;
     await times(size, async () => {
       await sent(await secure(target.restPort), waits + unmet.repeat(256));
@@ -213,9 +213,9 @@ const attacks = {
   },
 
   /** The same of an account that the chain does not know; they wait for its look-up. */
-  compressedOfStrangers: async (target, size) => {
+  compressedOfUnknown: async (target, size) => {
     await fillLookups(target);
-    const headers = { authorization: strangersToken(), "grpc-encoding": "gzip" };
+    const headers = { authorization: unknownToken(), "grpc-encoding": "gzip" };
     await times(Math.ceil(size / 256), async () => {
       const { call } = await grpc(target);
       await times(Math.min(size, 256), () => {
@@ -230,7 +230,7 @@ const attacks = {
     const { call } = await grpc(target);
     const message = frame(Buffer.alloc(2 * mib));
     for (let left = size; left > 0; left -= 1) {
-      const stream = call("/akash.provider.lease.v1.LeaseRPC/SendManifest", { authorization: strangersToken() });
+      const stream = call("/akash.provider.lease.v1.LeaseRPC/SendManifest", { authorization: unknownToken() });
       await send(stream, message, true);
       stream.close();
     }

@@ -1,4 +1,4 @@
-/** Every recorded way to say who one is, asked of a whole provider over TLS. */
+/** Every recorded kind of credentials, sent to a whole provider over TLS. */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { after, test } from "node:test";
@@ -36,14 +36,14 @@ import { isAllowed, type MatrixRow, type RecordedToken, tokenOf } from "./record
 const dseq = 4_100_001n;
 const hourMs = 3_600_000;
 
-function refused(why: string, of: RegExp, message: string): IntendedAnswer {
+function rejected(why: string, of: RegExp, message: string): IntendedAnswer {
   return { why, of, ...rejectedWith(message) };
 }
 
 const readable = "an answer that a person can read, where the network's provider ends the handshake";
 const intended: readonly IntendedAnswer[] = [
-  refused("what costs nothing is looked at before the signature", /^expired and signature wrong$/, "JWT is expired"),
-  refused(
+  rejected("cheap checks come before the signature", /^expired and signature wrong$/, "JWT is expired"),
+  rejected(
     "its own text, which the network's provider means and cannot reach",
     /^expired|^exp before/,
     "JWT is expired",
@@ -52,15 +52,15 @@ const intended: readonly IntendedAnswer[] = [
     ...{ why: "scopes of newer tools are ignored", status: 200, body: /"services"/, headers: sent.json },
     of: /^leases: scoped, unknown scope$/,
   },
-  refused("the same; nothing that we know is left", /^permission: scoped, unknown scope$/, "unauthorized access"),
-  refused("the network's provider drops the connection", /^iss account without public key$/, "JWT is invalid"),
-  refused(readable, /time (is over|has not begun)/, "x509: certificate has expired or is not yet valid"),
-  refused(readable, /CN (not an address|empty)/, "tls: invalid certificate's subject common name"),
-  refused(readable, /never published|revoked before this|not on chain|forged/, unknownCertificate()),
-  refused(readable, /RSA/, "x509: certificate specifies an incompatible key usage"),
-  refused("a revoked certificate is none", /then revoked: after$/, unknownCertificate()),
-  refused(readable, /chain of two/, "tls: too many peer certificates"),
-  refused("one unknown account keeps nobody from an answer", /^unknown issuer: second token/, "JWT is invalid"),
+  rejected("the same; no known permission is left", /^permission: scoped, unknown scope$/, "unauthorized access"),
+  rejected("the network's provider drops the connection", /^iss account without public key$/, "JWT is invalid"),
+  rejected(readable, /time (is over|has not begun)/, "x509: certificate has expired or is not yet valid"),
+  rejected(readable, /CN (not an address|empty)/, "tls: invalid certificate's subject common name"),
+  rejected(readable, /never published|revoked before this|not on chain|forged/, unknownCertificate()),
+  rejected(readable, /RSA/, "x509: certificate specifies an incompatible key usage"),
+  rejected("a revoked certificate is none", /then revoked: after$/, unknownCertificate()),
+  rejected(readable, /chain of two/, "tls: too many peer certificates"),
+  rejected("an unknown account delays no other", /^unknown issuer: second token/, "JWT is invalid"),
   { why: "the same", of: /^unknown issuer: tenant2 \(key not cached\)/, status: 404, body: "" },
   { why: "the same", of: /^unknown issuer: tenant2 afterwards, public/, status: 200, body: /^\{"address":"akash1/ },
 ];
@@ -78,7 +78,7 @@ const started = once(async () => {
   return stage;
 });
 
-test("every recorded way to say who one is is answered as it was, but for what is meant to differ", async () => {
+test("every recorded kind of credentials → the recorded answer, or an intended difference", async () => {
   const stage = await started();
   const { port, tenant } = stage;
   const { volatile, vectors } = readGatewayVectors("auth.json");
@@ -115,9 +115,9 @@ test("every recorded way to say who one is is answered as it was, but for what i
       ? tokenOf({ ...token, timesAre }, people.signers, Date.now(), translate)
       : people.tokenFor(auth, good);
     const authorization = headers?.length || own === undefined ? undefined : `Bearer ${own}`;
-    const asked = { ...requestOf(vector, translate), headers: headers ?? [], authorization };
+    const request = { ...requestOf(vector, translate), headers: headers ?? [], authorization };
     const connection = people.connectionFor(vector);
-    return connection ? ask({ port, ...connection }, asked) : askOn(plain, asked);
+    return connection ? ask({ port, ...connection }, request) : askOn(plain, request);
   }
 
   async function playMatrix(rows: readonly MatrixRow[]): Promise<void> {
@@ -147,8 +147,8 @@ test("every recorded way to say who one is is answered as it was, but for what i
         }
         const [method = "", path = ""] = ownRoute.split(" ");
         const sent = body[method as keyof typeof body];
-        const asked = { method, path, authorization: `Bearer ${text}` };
-        const ours = await askOn(plain, { ...asked, ...(sent !== undefined && { body: sent }) });
+        const request = { method, path, authorization: `Bearer ${text}` };
+        const ours = await askOn(plain, { ...request, ...(sent !== undefined && { body: sent }) });
         const wanted = isOpen ? Number(answer) : 401;
         assert.equal(ours.status, wanted, `${token}: ${route}: ${ours.body}`);
         if (wanted === 401) assert.equal(ours.body, '{"message":"unauthorized access"}');
@@ -159,30 +159,30 @@ test("every recorded way to say who one is is answered as it was, but for what i
   }
 });
 
-test("every route rejects whoever has the wrong scope, lease, service or owner, or credentials that are over or revoked", async () => {
+test("every route rejects a wrong scope, lease, service or owner, and expired or revoked credentials", async () => {
   const stage = await started();
-  const [tenant, stranger] = stage.tenants as [GatewayTenant, GatewayTenant];
+  const [tenant, otherTenant] = stage.tenants as [GatewayTenant, GatewayTenant];
   const [revoked, over] = [made(tenant.address, 101n), made(tenant.address, 102n, -2 * hourMs, -hourMs)];
-  const strangers = made(stranger.address, 101n);
+  const otherPair = made(otherTenant.address, 101n);
   await Promise.all([
     tenant.send(published(tenant, revoked), published(tenant, over)),
-    stranger.send(published(stranger, strangers)),
+    otherTenant.send(published(otherTenant, otherPair)),
   ]);
   await tenant.revoke({ cert: revoked.certificate, key: revoked.key, serial: revoked.serial });
   const badCertificates = [revoked, over].map(shown);
-  const refusals = await askEveryRoute({
-    ...{ stage, tenant, stranger, dseq, badCertificates },
-    strangersCertificate: shown(strangers),
+  const rejections = await askEveryRoute({
+    ...{ stage, tenant, otherTenant, dseq, badCertificates },
+    otherCertificate: shown(otherPair),
   });
-  assert(refusals > 200, `${refusals} refusals`);
+  assert(rejections > 200, `${rejections} rejections`);
 });
 
-test("a session that is taken up again is no better than its certificate is by then", async () => {
+test("resumed TLS session → its certificate is checked again", async () => {
   const { port, tenants } = await started();
   const [tenant] = tenants as [GatewayTenant];
   const own = made(tenant.address, 103n);
   await tenant.send(published(tenant, own));
-  // Who is let in is told that there is no such lease.
+  // 404 means authenticated: there is no such lease.
   const path = "/lease/99/1/1/status";
   const socket = await connectGateway({ port, certificate: shown(own) });
   const session = new Promise<Buffer>((resolve) => socket.once("session", resolve));
@@ -198,16 +198,16 @@ test("a session that is taken up again is no better than its certificate is by t
   for (const each of [socket, resumed, again]) each.destroy();
 });
 
-test("nobody is let in over TLS with a header in which anything was changed", async () => {
+test("modified credentials over TLS → rejected", async () => {
   const { port, tenants } = await started();
-  const [tenant, stranger] = tenants as [GatewayTenant, GatewayTenant];
-  const people = { ...createAuthStage(Date.now()), tenant: tenant.signer, stranger: stranger.signer };
+  const [tenant, otherTenant] = tenants as [GatewayTenant, GatewayTenant];
+  const people = { ...createAuthStage(Date.now()), tenant: tenant.signer, otherTenant: otherTenant.signer };
   const claims = (other = {}) => createAuthStage(Date.now()).claims({ iss: tenant.address, ...other });
   const forger = createForger({ ...people, claims }, createSeededRandom(8));
   const socket = await connectGateway({ port });
   for (let tried = 0; tried < runs(200, 10_000); ) {
     const { authorization, certificates = [] } = forger.next();
-    // What cannot stand in a header never comes so far.
+    // Node's client rejects other characters in headers.
     if (certificates.length > 0 || authorization === undefined || !/^[\t -~\x80-\xff]*$/.test(authorization)) continue;
     tried += 1;
     const { status, body } = await askOn(socket, { path: `/lease/${dseq}/1/1/status`, authorization });
@@ -221,7 +221,7 @@ interface Connection {
   readonly certificate?: { readonly cert: string; readonly key: string };
 }
 
-/** Those of the recording, played by ours: their keys, their certificates, and how each of them comes. */
+/** The accounts of the recording with keys of ours, their certificates and credentials. */
 async function peopleOf(stage: GatewayStage, volatile: Readonly<Record<string, string>>) {
   const [tenant1, tenant2, tenant3, fresh] = stage.tenants as [
     GatewayTenant,
@@ -229,7 +229,7 @@ async function peopleOf(stage: GatewayStage, volatile: Readonly<Record<string, s
     GatewayTenant,
     GatewayTenant,
   ];
-  const stranger = newSigner();
+  const otherTenant = newSigner();
   let serial = 1n;
   const make = (owner: Address, from?: number, until?: number) => made(owner, serial++, from, until);
   const [first, second, used, revoked, over, early] = [
@@ -284,7 +284,7 @@ async function peopleOf(stage: GatewayStage, volatile: Readonly<Record<string, s
       if (/payload not JSON/.test(auth)) return `${header}.${base64("hello")}.${signature}`;
       if (/payload changed/.test(auth)) return `${header}.${base64('{"iss":"x"}')}.${signature}`;
       if (/not on chain/.test(auth) && auth.startsWith("JWT"))
-        return tokenOf(unknownToken(), { stranger }, Date.now(), (text) => text);
+        return tokenOf(unknownToken(), { otherTenant }, Date.now(), (text) => text);
       if (/JWT ES256K of tenant2/.test(auth)) return tenant2.token();
       return /JWT/.test(auth) ? good : undefined;
     },
@@ -298,8 +298,8 @@ async function peopleOf(stage: GatewayStage, volatile: Readonly<Record<string, s
 
   function unknownToken(): RecordedToken {
     const times = { iat: "now+0", nbf: "now+0", exp: "now+900" };
-    const claims = { iss: stranger.address, ...times, version: "v1", leases: { access: "full" } };
-    return { header: { alg: "ES256K", typ: "JWT" }, claims, signedBy: "stranger" };
+    const claims = { iss: otherTenant.address, ...times, version: "v1", leases: { access: "full" } };
+    return { header: { alg: "ES256K", typ: "JWT" }, claims, signedBy: "otherTenant" };
   }
 }
 

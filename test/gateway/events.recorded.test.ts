@@ -1,6 +1,6 @@
 /**
- * Every stream of events that the network's own gateway was asked for, asked of a whole provider of ours over TLS: the same
- * frames and close codes, but for the differences listed here. The Events are the recorded ones, in a cluster of ours.
+ * Replays every recorded event stream of the Go gateway against a whole provider over TLS: the same frames and close codes,
+ * except for the differences listed here. The simulated cluster has the recorded Events.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -20,33 +20,37 @@ import {
 } from "./recorded-gateway.ts";
 import type { RecordedStream } from "./recorded-streams.ts";
 
-interface ToldEvent {
+interface SentEvent {
   readonly reportingController?: string;
   readonly object: { readonly kind: string; readonly name: string };
 }
 
-/** Where ours goes on otherwise, and why. */
+/** Intended differences. */
 interface IntendedStream {
   readonly why: string;
   readonly of: RegExp;
-  /** Which recording has the events that ours tells. */
-  readonly told?: string;
+  /** The recording with the events that ours sends. */
+  readonly expectedOf?: string;
   readonly code?: number;
 }
 
 const intended: readonly IntendedStream[] = [
-  { why: "a service's events are those about its pods; Events carry no label", of: /service filter$/, told: "list" },
   {
-    why: "a stream ends with its lease, and nothing is told twice",
+    why: "a service's events are those about its pods; Events carry no label",
+    of: /service filter$/,
+    expectedOf: "list",
+  },
+  {
+    why: "a stream ends with its lease, and nothing is sent twice",
     of: /^follow, then the deployment is closed$/,
     code: 1000,
   },
 ];
 
-/** Who speaks of what the recording has nothing of. */
+/** Reporting controllers that the recording does not have. */
 const ownWords = "akash.network/provider";
 
-test("what was asked of the network's gateway about events gets its frames, or listed ones", async (t) => {
+test("recorded event streams → the recorded frames, or listed differences", async (t) => {
   const stage = await startGatewayStage(t, { tenants: 3 });
   const replay = await createReplay(stage);
   await replay.play(/^(parameters|no credentials|unknown|lease of another|events(?!, closed))/);
@@ -80,7 +84,7 @@ async function createReplay(stage: GatewayStage) {
       .lease(4_100_001n)
       .then(() => one.deployed(4_100_002n))
       .then(() => one.deployed(4_100_008n)),
-    // His key is known to the chain from then on.
+    // From now on the chain knows the tenant's key.
     three.lease(1n),
     two.deployed(4_100_005n).then(() => two.deployed(4_100_103n)),
   ]);
@@ -91,14 +95,20 @@ async function createReplay(stage: GatewayStage) {
     Object.fromEntries(namespaces.map((theirs, index) => [theirs, ours[index] ?? ""])),
   );
   const comparison = createComparison([], translate);
-  for (const [index, [, , name]] of leases.entries()) tell(name, ours[index] ?? "");
+  for (const [index, [, , name]] of leases.entries()) replay(name, ours[index] ?? "");
 
-  /** What was told of a lease happened in this order, some time ago. */
-  function tell(name: string, namespace: string): void {
+  /** Creates the lease's Events in the recorded order, some time ago. */
+  function replay(name: string, namespace: string): void {
     for (const [index, text] of textsOf(name).entries()) {
-      const { object, ...told } = JSON.parse(text) as ToldEvent;
+      const { object, ...recorded } = JSON.parse(text) as SentEvent;
       const eventTime = new Date(Date.now() - 60_000 + index).toISOString().replace("Z", "000Z");
-      const fields = { reportingInstance: "", ...told, eventTime, regarding: { ...object, namespace }, action: "Test" };
+      const fields = {
+        reportingInstance: "",
+        ...recorded,
+        eventTime,
+        regarding: { ...object, namespace },
+        action: "Test",
+      };
       stage.cluster.server.create(
         kinds.event,
         { metadata: { namespace, name: `recorded.${index}` }, ...fields },
@@ -107,16 +117,16 @@ async function createReplay(stage: GatewayStage) {
     }
   }
 
-  /** Once each: when a lease is closed, the network tells all of it again. */
+  /** Once each: when a lease is closed, the Go gateway sends all of it again. */
   function textsOf(name: string): string[] {
     const frames = streams.find((each) => each.name === name)?.frames ?? [];
     return [...new Set(frames.flatMap(({ type, text }) => (type === "text" && text ? [translate(text)] : [])))];
   }
 
-  /** Of what is told, that of the recording; all else is of the pods that really run here, or our own words. */
+  /** Events of the recording; others are of pods that run here, or made by the provider. */
   function recordedAmong(texts: readonly string[]): string[] {
     return texts.filter((text) => {
-      const { reportingController, object } = JSON.parse(text) as ToldEvent;
+      const { reportingController, object } = JSON.parse(text) as SentEvent;
       if (reportingController === ownWords) ownSeen += 1;
       return reportingController !== ownWords && !object.name.startsWith("cell");
     });
@@ -137,21 +147,21 @@ async function createReplay(stage: GatewayStage) {
       assert.equal(client.answer.status, 101, name);
       const row = intended.find(({ of }) => of.test(name));
       if (row) unseen.delete(row);
-      const wanted = textsOf(row?.told ?? name);
-      const told = () => client.frames.filter(({ type }) => type === "text").map(({ bytes }) => bytes.toString());
+      const wanted = textsOf(row?.expectedOf ?? name);
+      const received = () => client.frames.filter(({ type }) => type === "text").map(({ bytes }) => bytes.toString());
       if (frames.some(({ dir, type }) => dir === "client" && type === "close")) {
-        await client.until(() => recordedAmong(told()).length >= wanted.length);
+        await client.until(() => recordedAmong(received()).length >= wanted.length);
         client.send("close", Buffer.of(0x03, 0xe8));
       }
       const code = row?.code ?? close?.code ?? null;
       if (row?.code !== undefined) {
-        await client.until(() => recordedAmong(told()).length >= wanted.length);
+        await client.until(() => recordedAmong(received()).length >= wanted.length);
         await two?.close(4_100_103n);
       }
       await client.until(() =>
-        code === null ? recordedAmong(told()).length >= wanted.length : client.close !== undefined,
+        code === null ? recordedAmong(received()).length >= wanted.length : client.close !== undefined,
       );
-      assert.deepEqual(recordedAmong(told()), wanted, name);
+      assert.deepEqual(recordedAmong(received()), wanted, name);
       assert.equal(client.close?.code ?? null, code, name);
       if (code === null) return assert.equal(client.isEnded, false, name);
       client.send("close", Buffer.of(0x03, 0xe8));
@@ -170,7 +180,7 @@ async function createReplay(stage: GatewayStage) {
     finish(): void {
       recordings.finish();
       checkAllSeen(unseen);
-      assert.ok(ownSeen > 0, "what we do and see ourselves is told too");
+      assert.ok(ownSeen > 0, "the provider's own events are sent too");
       comparison.finish();
     },
   };

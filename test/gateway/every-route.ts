@@ -1,4 +1,4 @@
-/** Every route of a running gateway, by its own OpenAPI document, asked by people who may not: a route that is added is asked too. */
+/** Sends unauthorized requests to every route in the OpenAPI document of a running gateway, so added routes are covered. */
 import assert from "node:assert/strict";
 import type { TLSSocket } from "node:tls";
 import { scopes } from "../../src/gateway/auth/identity.ts";
@@ -12,10 +12,10 @@ export interface EveryRouteStage {
   /** Has a lease with this number, with a service named `page`. */
   readonly tenant: GatewayTenant;
   readonly dseq: bigint;
-  /** Has none, and a good certificate. */
-  readonly stranger: GatewayTenant;
-  readonly strangersCertificate: Certificate;
-  /** Each of its owner, and no good: revoked, over. */
+  /** Without a lease, with a valid certificate. */
+  readonly otherTenant: GatewayTenant;
+  readonly otherCertificate: Certificate;
+  /** Of the owner, but revoked or expired. */
   readonly badCertificates: readonly Certificate[];
 }
 
@@ -24,13 +24,13 @@ interface Certificate {
   readonly key: string;
 }
 
-interface AskedRoute {
+interface TestedRoute {
   readonly name: string;
   readonly isPublic: boolean;
-  /** Its header is for somebody else than tenants. */
+  /** Its header is for an operator. */
   readonly hasOwnHeader: boolean;
   readonly isOfLease: boolean;
-  /** Asked here without what would make it one: that is looked at last. */
+  /** Sent without the upgrade headers, which are checked last. */
   readonly isStream: boolean;
   readonly scope: string | undefined;
   readonly request: GatewayRequest;
@@ -48,30 +48,30 @@ const bodyScopes: Readonly<Record<string, string>> = {
   "/endpoint/migrate": "ip-migrate",
 };
 
-/** How many rejections were seen. */
-export async function askEveryRoute(asked: EveryRouteStage): Promise<number> {
-  const { stage, tenant, dseq, stranger, strangersCertificate: certificate, badCertificates } = asked;
+/** Returns the number of rejections. */
+export async function askEveryRoute(options: EveryRouteStage): Promise<number> {
+  const { stage, tenant, dseq, otherTenant, otherCertificate: certificate, badCertificates } = options;
   const { port } = stage;
   const socket = await connectGateway({ port });
   const routes = await routesOf(socket, dseq);
-  let refusals = 0;
+  let rejections = 0;
 
-  async function isRefused(route: AskedRoute, authorization: string | undefined, who: string): Promise<void> {
+  async function assertRejected(route: TestedRoute, authorization: string | undefined, who: string): Promise<void> {
     const { status, body } = await askOn(socket, { ...route.request, authorization });
     assert.equal(status, 401, `${route.name} with ${who}: ${body}`);
     assert.match(body, /^\{"message":"[^"]+"\}$/);
-    refusals += 1;
+    rejections += 1;
   }
 
   const bad = badTokens(tenant);
   const limited = limitedTokens(tenant, stage.provider.address, dseq);
   for (const route of routes) {
     if (route.hasOwnHeader) continue;
-    for (const [who, token] of bad) await isRefused(route, `Bearer ${token}`, who);
+    for (const [who, token] of bad) await assertRejected(route, `Bearer ${token}`, who);
     if (route.isPublic) continue;
-    await isRefused(route, undefined, "nothing");
+    await assertRejected(route, undefined, "nothing");
     for (const { who, token, opens } of limited) {
-      if (!opens(route)) await isRefused(route, `Bearer ${token}`, who);
+      if (!opens(route)) await assertRejected(route, `Bearer ${token}`, who);
     }
   }
   for (const certificate of badCertificates) {
@@ -79,17 +79,17 @@ export async function askEveryRoute(asked: EveryRouteStage): Promise<number> {
     for (const route of routes.filter(({ hasOwnHeader }) => !hasOwnHeader)) {
       const { status, body } = await askOn(own, route.request);
       assert.equal(status, 401, `${route.name} with a bad certificate: ${body}`);
-      refusals += 1;
+      rejections += 1;
     }
     own.destroy();
   }
   for (const route of routes.filter(({ isPublic, scope }) => !isPublic && scope !== undefined)) {
-    for (const other of [{ authorization: stranger.bearer() }, { certificate }]) {
+    for (const other of [{ authorization: otherTenant.bearer() }, { certificate }]) {
       const { status } = await ask({ port, ...other }, { ...route.request, ...other });
       assert(status >= 400, `${route.name} of another owner: ${status}`);
     }
   }
-  // Who may is let in: otherwise all of the above would say nothing. What takes things away comes last.
+  // The owner is permitted, else the rejections would prove nothing. Deletions come last.
   for (const route of routes.filter(({ hasOwnHeader }) => !hasOwnHeader).sort((a, b) => rank(a) - rank(b))) {
     const { status, body } = await askOn(socket, { ...route.request, authorization: tenant.bearer() });
     assert.notEqual(status, 401, `${route.name}: ${body}`);
@@ -97,18 +97,18 @@ export async function askEveryRoute(asked: EveryRouteStage): Promise<number> {
       assert.equal(status, route.isStream ? 400 : 200, `${route.name}: ${body}`);
   }
   socket.destroy();
-  return refusals;
+  return rejections;
 }
 
-function rank({ request }: AskedRoute): number {
+function rank({ request }: TestedRoute): number {
   return request.method === "DELETE" ? 1 : 0;
 }
 
-async function routesOf(socket: TLSSocket, dseq: bigint): Promise<AskedRoute[]> {
+async function routesOf(socket: TLSSocket, dseq: bigint): Promise<TestedRoute[]> {
   const { body } = await askOn(socket, { path: "/openapi.json" });
   const { paths } = JSON.parse(body) as { paths: Record<string, Record<string, Operation>> };
   return Object.entries(paths).flatMap(([path, operations]) =>
-    Object.entries(operations).map(([verb, { description = "", security, requestBody, responses }]): AskedRoute => {
+    Object.entries(operations).map(([verb, { description = "", security, requestBody, responses }]): TestedRoute => {
       const method = verb.toUpperCase();
       const values: Record<string, string> = { dseq: `${dseq}`, gseq: "1", oseq: "1", serviceName: "page" };
       const destination = { destination_dseq: Number(dseq), destination_gseq: 1 };
@@ -135,7 +135,7 @@ function badTokens(tenant: GatewayTenant): [who: string, token: string][] {
   const { address } = newSigner();
   return [
     ["a token that is over", tenant.token({ exp: now - 1 })],
-    ["somebody else's signature", `${header}.${payload}.${tenant.token({ jti: "1" }).split(".")[2]}`],
+    ["another account's signature", `${header}.${payload}.${tenant.token({ jti: "1" }).split(".")[2]}`],
     ["a token in another's name", tenant.token({ iss: address })],
     ["no signature", `${Buffer.from('{"alg":"none"}').toString("base64url")}.${payload}.${signature}`],
     ["no token", "x"],
@@ -146,7 +146,7 @@ interface Limited {
   readonly who: string;
   readonly token: string;
   /** What the token is for after all, so that this says nothing of it. */
-  opens(route: AskedRoute): boolean;
+  opens(route: TestedRoute): boolean;
 }
 
 /** Good tokens that are for something else. Routes without a scope are for every one of this provider. */
@@ -158,10 +158,10 @@ function limitedTokens(tenant: GatewayTenant, provider: string, dseq: bigint): L
       leases: { access: "granular", permissions: [{ provider: at, access: "granular", deployments }] },
     });
   };
-  const hasNoScope = ({ scope }: AskedRoute) => scope === undefined;
+  const hasNoScope = ({ scope }: TestedRoute) => scope === undefined;
   return [
     ...all.flatMap((only): Limited[] => {
-      const opens = ({ scope }: AskedRoute) => scope === undefined || scope === only;
+      const opens = ({ scope }: TestedRoute) => scope === undefined || scope === only;
       return [
         { who: `${only} alone`, token: tenant.token({ leases: { access: "scoped", scope: [only] } }), opens },
         { who: `${only} alone, for the deployment`, token: granular(provider, {}, [only]), opens },
@@ -177,7 +177,7 @@ function limitedTokens(tenant: GatewayTenant, provider: string, dseq: bigint): L
       opens: ({ name }) => !name.includes("{serviceName}"),
     },
     {
-      who: "no scope that anybody knows",
+      who: "unknown scope",
       token: tenant.token({ leases: { access: "scoped", scope: ["everything"] } }),
       opens: hasNoScope,
     },

@@ -1,4 +1,4 @@
-/** What strangers may do to the gateway over gRPC: nobody else is kept waiting, and nothing of them stays. */
+/** Abuse of the gateway over gRPC: other clients are not delayed, and all resources are released. */
 
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { test } from "node:test";
@@ -49,7 +49,7 @@ const file = { name: "test.proto", package: "test", services: { Service: [] } };
 const settings = rawFrame(frameTypes.settings, 0, 0);
 
 async function start(owner: Owner, clock = realClock, budget = createRequestBudget(), proxies: ProxyOptions = {}) {
-  const refusals: string[] = [];
+  const rejections: string[] = [];
   const gateway = await startGrpcGateway({
     ...{ listen: { host: "127.0.0.1", port: 0 }, own: certificateOf("akash1provider"), budget, clock, log: silentLog },
     services: [
@@ -62,7 +62,7 @@ async function start(owner: Owner, clock = realClock, budget = createRequestBudg
         ],
       },
     ],
-    ...{ ...proxies, onHandshakeFailure: () => undefined, onRejection: (reason) => void refusals.push(reason) },
+    ...{ ...proxies, onHandshakeFailure: () => undefined, onRejection: (reason) => void rejections.push(reason) },
   });
   owner.after(() => gateway.close());
   const from = (localAddress: string) =>
@@ -75,12 +75,12 @@ async function start(owner: Owner, clock = realClock, budget = createRequestBudg
     socket.on("error", () => undefined);
     return socket;
   };
-  /** While somebody does this, others are answered; then nothing of him is left. */
+  /** Others are answered during the attack; then all its resources are released. */
   const others = async (what: string) => {
     equal((await good.call(paths.one)).status, grpcCodes.OK, what);
     await eventually(`the end of ${what}`, () => gateway.connections === 1 && gateway.streams === 0);
   };
-  return { gateway, good, open, others, refusals, from };
+  return { gateway, good, open, others, rejections, from };
 }
 
 function received(socket: TLSSocket): () => Buffer {
@@ -89,7 +89,7 @@ function received(socket: TLSSocket): () => Buffer {
   return () => Buffer.concat(chunks);
 }
 
-test("garbage in HTTP/2 ends the connection that it came on, and no other", async (t) => {
+test("invalid HTTP/2 → its connection ends, and no other", async (t) => {
   const { open, others } = await start(t);
   for (const garbage of [
     Buffer.from("GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
@@ -107,8 +107,8 @@ test("garbage in HTTP/2 ends the connection that it came on, and no other", asyn
   await others("garbage");
 });
 
-test("a flood of pings is told to be quiet and hung up on; some are answered", async (t) => {
-  const { open, others, refusals } = await start(t);
+test("ping flood → some answered, then GOAWAY too_many_pings and disconnect", async (t) => {
+  const { open, others, rejections } = await start(t);
   const ping = rawFrame(frameTypes.ping, 0, 0, Buffer.from("12345678"));
   const some = await open();
   const answers = received(some);
@@ -116,7 +116,7 @@ test("a flood of pings is told to be quiet and hung up on; some are answered", a
   await eventually("100 answers", () => answers().toString("latin1").split("12345678").length === 101);
   some.destroy();
   const socket = await open();
-  const told = received(socket);
+  const bytes = received(socket);
   const closed = new Promise((resolve) => socket.once("close", resolve));
   socket.write(Buffer.concat([greeting, settings]));
   for (let n = 0; n < 3; n++) {
@@ -124,12 +124,12 @@ test("a flood of pings is told to be quiet and hung up on; some are answered", a
     await realClock.yield();
   }
   await closed;
-  ok(told().includes("too_many_pings"));
+  ok(bytes().includes("too_many_pings"));
   await others("pings");
-  deepEqual(refusals, ["pings"]);
+  deepEqual(rejections, ["pings"]);
 });
 
-test("floods of what nobody needs many of end the connection that they come on, and others are answered meanwhile", async (t) => {
+test("floods of control frames and headers end their connection, and other clients are answered meanwhile", async (t) => {
   const { good, open, others } = await start(t);
   const begun = rawFrame(frameTypes.headers, 0, 1, headerBlock(paths.one));
   const begunWhole = rawFrame(frameTypes.headers, flags.endHeaders, 1, headerBlock(paths.one));
@@ -153,20 +153,20 @@ test("floods of what nobody needs many of end the connection that they come on, 
   }
 });
 
-test("who is gone without a word, or reads nothing, is not kept", async (t) => {
+test("client that vanishes or reads nothing → disconnected", async (t) => {
   const clock: VirtualClock = createVirtualClock();
   const { gateway, open } = await start(t, clock);
   const mute = await open();
   const closed = new Promise((resolve) => mute.once("close", resolve));
   mute.resume();
-  await eventually("his connection", () => gateway.connections === 2);
+  await eventually("its connection", () => gateway.connections === 2);
   await clock.advance(grpcPingMs);
   await clock.advance(grpcPingMs);
   await closed;
   deepEqual(gateway.streams, 0);
 });
 
-test("who resets a call in the same breath, before he has read its answer, or says good-bye and stays, ends only himself", async (t) => {
+test("client that resets its calls at once, or sends GOAWAY and stays → only its own connection ends", async (t) => {
   const clock = createVirtualClock();
   const { gateway, good, open } = await start(t, clock);
   const begin = (stream: number, path: string) =>
@@ -188,7 +188,7 @@ test("who resets a call in the same breath, before he has read its answer, or sa
     rawFrame(frameTypes.data, flags.endStream, 1, frame(Buffer.alloc(0))),
   ];
   mute.write(Buffer.concat([greeting, noWindow, ...watch]));
-  await eventually("his stream", () => gateway.streams === 1);
+  await eventually("its stream", () => gateway.streams === 1);
   await realClock.yield();
   mute.write(reset(1));
   await eventually("its end", () => gateway.streams === 0);
@@ -200,13 +200,13 @@ test("who resets a call in the same breath, before he has read its answer, or sa
   leaving.pause();
   leaving.write(Buffer.concat([greeting, settings, rawFrame(frameTypes.goAway, 0, 0, Buffer.alloc(8))]));
   await eventually("only those two", () => gateway.connections === 2);
-  await eventually("his end", async () => {
+  await eventually("its end", async () => {
     await clock.advance(grpcPingMs);
     return gateway.connections === 1;
   });
 });
 
-test("a name that nobody has is told in few words, whatever its length, and the connection stays", async (t) => {
+test("unknown method of any length → short status, and the connection stays", async (t) => {
   const { good } = await start(t);
   const name = Buffer.concat([Buffer.of(0x0a, 0xc0, 0x84, 0x3d), Buffer.alloc(1_000_000, "x")]);
   const { status, words } = await good.call("/grpc.health.v1.Health/Check", name);
@@ -215,7 +215,7 @@ test("a name that nobody has is told in few words, whatever its length, and the 
   equal((await good.call(paths.one)).status, grpcCodes.OK);
 });
 
-test("ten thousand streams on one connection end it, and are gone also where he left in the middle", async (t) => {
+test("ten thousand streams on one connection → it ends, and they are released also if the client left meanwhile", async (t) => {
   const clock: VirtualClock = createVirtualClock();
   const { gateway, good, open } = await start(t, clock);
   const streams = Array.from({ length: 10_000 }, (_, n) => [
@@ -224,16 +224,16 @@ test("ten thousand streams on one connection end it, and are gone also where he 
   ]);
   const flood = Buffer.concat([greeting, settings, ...streams.flat()]);
   const [polite, rude] = [await open(), await open()];
-  const told = new Promise((resolve) => polite.once("close", resolve));
+  const closed = new Promise((resolve) => polite.once("close", resolve));
   polite.resume();
   polite.write(flood);
-  await told;
+  await closed;
   rude.write(flood);
-  await eventually("his first streams", () => gateway.streams > 0);
+  await eventually("its first streams", () => gateway.streams > 0);
   rude.destroy();
   equal((await good.call(paths.one)).status, grpcCodes.OK);
   await eventually("the end of both", async () => {
-    // Where Node is not told that he left, he is missed at the second beat.
+    // Where Node does not report the disconnect, the second ping detects it.
     await clock.advance(grpcPingMs);
     return gateway.connections <= 1 && gateway.streams === 0;
   });
@@ -241,17 +241,17 @@ test("ten thousand streams on one connection end it, and are gone also where he 
 
 test("calls that are never finished hold a bounded number of bytes for each client and in total, headers included", async (t) => {
   const budget = new ByteBudget({ perClient: 110_000, total: 220_000, assured: 10_000 });
-  const { good, from, refusals } = await start(t, realClock, { ...createRequestBudget(), anonymous: budget });
+  const { good, from, rejections } = await start(t, realClock, { ...createRequestBudget(), anonymous: budget });
   const begin = (client: ReturnType<typeof from>) =>
     Array.from({ length: 8 }, () => client.open(paths.one, undefined, { authorization: "x".repeat(20_000) }));
   const heavy = from("127.0.0.2");
   const ends = begin(heavy).map(({ ended }) => ended);
   equal((await Promise.race(ends)).status, grpcCodes.ResourceExhausted);
-  await eventually("four of them to be rejected", () => refusals.length === 4);
+  await eventually("four of them to be rejected", () => rejections.length === 4);
   ok(budget.used > 80_000 && budget.used < 110_000, `${budget.used}`);
   begin(from("127.0.0.3"));
-  await eventually("the total to be used up", () => refusals.length === 10);
-  deepEqual(new Set(refusals), new Set(["bytes"]));
+  await eventually("the total to be used up", () => rejections.length === 10);
+  deepEqual(new Set(rejections), new Set(["bytes"]));
   equal((await good.call(paths.one)).status, grpcCodes.OK);
   heavy.session.destroy();
   await eventually("its bytes to be released", () => budget.used < 60_000);
@@ -287,7 +287,7 @@ test("unfinished requests of anonymous clients leave room for an account's manif
   equal((await begin(1, paths.own)).status, grpcCodes.Unauthenticated, "before its request is whole");
 });
 
-test("a connection without calls is ended with a GOAWAY; one with a stream stays, and a client's next call connects anew", async (t) => {
+test("idle connection → GOAWAY, one with a stream stays, and the next call reconnects", async (t) => {
   const clock: VirtualClock = createVirtualClock();
   const { gateway, good, from } = await start(t, clock);
   const following = from("127.0.0.2");
@@ -297,7 +297,7 @@ test("a connection without calls is ended with a GOAWAY; one with a stream stays
   good.session.on("goaway", (code, last) => {
     lastStream = code === 0 ? last : undefined;
   });
-  // Twice: then the server has read the answer to its own ping as well.
+  // Twice, so that the server has read the answer to its own ping.
   const answered = async () => {
     for (let n = 0; n < 2; n++) await new Promise((resolve) => following.session.ping(resolve));
   };
@@ -313,7 +313,7 @@ test("a connection without calls is ended with a GOAWAY; one with a stream stays
   equal((await from("127.0.0.1").call(paths.one)).status, grpcCodes.OK);
 });
 
-test("over gRPC too a client behind a proxy is known by its own address, and one of a trusted proxy by its connection", async (t) => {
+test("rate limit key over gRPC: the client's address behind a proxy, the connection of a trusted proxy", async (t) => {
   const proxies = { proxyProtocolFrom: ["127.0.0.1/32"], trustedProxies: ["192.0.2.9/32"] };
   const { gateway } = await start(t, realClock, createRequestBudget(), proxies);
   const placeOf = async (header: Buffer) => {

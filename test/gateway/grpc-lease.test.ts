@@ -1,4 +1,4 @@
-/** What tenants do with their leases over gRPC, by a client of @connectrpc/connect that knows us by reflection alone. */
+/** Leases over gRPC, with a client of @connectrpc/connect that uses reflection. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, constants } from "node:http2";
@@ -24,7 +24,7 @@ import { startGatewayStage } from "../support/stages/gateway-stage.ts";
 
 const leaseRpc = "akash.provider.lease.v1.LeaseRPC";
 
-test("a tenant sends manifests and sees services over gRPC, as far as its credentials go", async (t) => {
+test("manifests, status and logs over gRPC, as the credentials permit", async (t) => {
   await using owner = createOwner();
   const stage = await startGatewayStage(owner, {
     tenants: 2,
@@ -36,15 +36,15 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
   const { tenant, tenants, grpcPort } = stage;
   const [, other] = tenants;
   assert.ok(other);
-  const told = await reflect(owner, stage);
+  const descriptors = await reflect(owner, stage);
   const by = (authorization?: string) =>
-    connectTo({ grpcPort, ...(authorization !== undefined && { authorization }) }, told, leaseRpc);
+    connectTo({ grpcPort, ...(authorization !== undefined && { authorization }) }, descriptors, leaseRpc);
   const leaseId = { dseq: "7", gseq: 1, oseq: 1 };
   const manifest = protoJson(shop({ extras: true }).manifest);
   await tenant.lease(7n, shop({ extras: true }));
   await other.lease(7n, cell());
 
-  await t.test("a manifest that came over gRPC is that of the JSON, and runs", async () => {
+  await t.test("manifest over gRPC has the hash of its JSON, and is deployed", async () => {
     const sdl = shop({ extras: true });
     assert.deepEqual(await by(tenant.bearer()).unary("SendManifest", { leaseId, manifest }), {});
     const { body } = await ask(stage, { path: "/lease/7/1/1/manifest", authorization: tenant.bearer() });
@@ -56,7 +56,7 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
     assert.equal(again.status, 200, again.body);
   });
 
-  await t.test("how its services are doing is told as over REST", async () => {
+  await t.test("service status is the same as over REST", async () => {
     const call = by(tenant.bearer());
     const services = await eventually("services", async () => {
       const { services } = (await call.unary("ServiceStatus", { leaseId })) as unknown as Statuses;
@@ -70,7 +70,7 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
       const { uris, observedGeneration, ...counts } = status;
       const { uris: hosts, observed_generation: generation, name: _, ...same } = shown[name];
       assert.deepEqual([uris, observedGeneration], [hosts ?? [], `${generation}`]);
-      const camel = (each: string) => each.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+      const camel = (each: string) => each.replace(/_(\w)/g, (_, char: string) => char.toUpperCase());
       assert.deepEqual(counts, Object.fromEntries(Object.entries(same).map(([each, count]) => [camel(each), count])));
     }
     const [page] = services;
@@ -84,16 +84,19 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
     );
   });
 
-  await t.test("a token raw, a token with Bearer and a certificate are all as good", async () => {
-    const asked = { leaseId: { ...leaseId, owner: tenant.address, provider: stage.provider.address } };
-    assert.ok(await by(tenant.token()).unary("ServiceStatus", asked));
+  await t.test("bare token, Bearer token and certificate are accepted", async () => {
+    const request = { leaseId: { ...leaseId, owner: tenant.address, provider: stage.provider.address } };
+    assert.ok(await by(tenant.token()).unary("ServiceStatus", request));
     const certificate = await tenant.certificate();
     const connecting = { grpcPort, certificate: { cert: certificate.cert, key: certificate.key } };
-    assert.ok(await connectTo(connecting, told, leaseRpc).unary("ServiceStatus", asked));
-    await refused(connectTo({ ...connecting, authorization: tenant.bearer() }, told, leaseRpc), Code.Unauthenticated);
+    assert.ok(await connectTo(connecting, descriptors, leaseRpc).unary("ServiceStatus", request));
+    await assertRejected(
+      connectTo({ ...connecting, authorization: tenant.bearer() }, descriptors, leaseRpc),
+      Code.Unauthenticated,
+    );
   });
 
-  await t.test("a compressed request is unpacked only for a caller whose credentials are good", async () => {
+  await t.test("compressed request is decompressed only with valid credentials", async () => {
     const { send } = openGrpcClient(owner, `https://127.0.0.1:${grpcPort}`, { rejectUnauthorized: false });
     const malformed = frame(Buffer.from("not gzip"), 1);
     const status = async (method: string, headers: Record<string, string>) =>
@@ -108,19 +111,19 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
       assert.equal(await status(`v1.ProviderRPC/${name}`, bad), grpcCodes.Unauthenticated, name);
   });
 
-  await t.test("who is nobody, or not good for it, is rejected before anything is looked up", async () => {
-    await refused(by(), Code.Unauthenticated);
-    await refused(by("garbage"), Code.Unauthenticated);
-    await refused(by("Basic dXNlcg=="), Code.Unauthenticated);
-    await refused(by(""), Code.Unauthenticated);
-    await refused(by(tenant.bearer({ leases: { access: "scoped", scope: ["logs"] } })), Code.PermissionDenied);
-    await refused(by(tenant.bearer()), Code.PermissionDenied, { owner: other.address });
-    await refused(by(tenant.bearer()), Code.NotFound, { provider: other.address });
-    await refused(by(tenant.bearer()), Code.NotFound, { dseq: "8" });
-    await refused(by(other.bearer()), Code.NotFound);
+  await t.test("missing, invalid or insufficient credentials → rejected", async () => {
+    await assertRejected(by(), Code.Unauthenticated);
+    await assertRejected(by("garbage"), Code.Unauthenticated);
+    await assertRejected(by("Basic dXNlcg=="), Code.Unauthenticated);
+    await assertRejected(by(""), Code.Unauthenticated);
+    await assertRejected(by(tenant.bearer({ leases: { access: "scoped", scope: ["logs"] } })), Code.PermissionDenied);
+    await assertRejected(by(tenant.bearer()), Code.PermissionDenied, { owner: other.address });
+    await assertRejected(by(tenant.bearer()), Code.NotFound, { provider: other.address });
+    await assertRejected(by(tenant.bearer()), Code.NotFound, { dseq: "8" });
+    await assertRejected(by(other.bearer()), Code.NotFound);
   });
 
-  await t.test("a token for one service shows that one, and rejects the other", async () => {
+  await t.test("token for one service → that service, the other is rejected", async () => {
     const permission = { dseq: 7, scope: ["status"], services: ["page"] };
     const permissions = [{ provider: stage.provider.address, access: "granular", deployments: [permission] }];
     const limited = by(tenant.bearer({ leases: { access: "granular", permissions } }));
@@ -135,7 +138,7 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
     await assert.rejects(limited.unary("SendManifest", { leaseId, manifest }), { code: Code.PermissionDenied });
   });
 
-  await t.test("logs come at once, and go on while they are followed", async () => {
+  await t.test("logs are returned at once, and followed", async () => {
     const call = by(tenant.bearer());
     const { services } = (await call.unary("ServiceLogs", { leaseId })) as unknown as Logs;
     assert.deepEqual(
@@ -156,11 +159,14 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
       lines,
       lines.map((_, at) => `store ${at}`),
     );
-    await refusedLogs(by(tenant.bearer({ leases: { access: "scoped", scope: ["status"] } })), Code.PermissionDenied);
-    await refusedLogs(by(), Code.Unauthenticated);
+    await assertLogsRejected(
+      by(tenant.bearer({ leases: { access: "scoped", scope: ["status"] } })),
+      Code.PermissionDenied,
+    );
+    await assertLogsRejected(by(), Code.Unauthenticated);
   });
 
-  await t.test("a stream of the status begins with what is, and goes on with what changes", async () => {
+  await t.test("status stream begins with the current status, then sends changes", async () => {
     const statuses = by(tenant.bearer()).stream("StreamServiceStatus", { leaseId, services: ["page"] });
     const shown = async () => {
       const { value } = await statuses.next();
@@ -181,7 +187,7 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
     const metadata = new Metadata();
     metadata.set("authorization", tenant.bearer());
     const id = { owner: "", dseq: 7n, gseq: 1, oseq: 1, provider: "", bseq: 0 };
-    const asked = Buffer.from(providerLeaseV1ServiceStatusRequest.encode({ leaseId: id, services: [] }));
+    const request = Buffer.from(providerLeaseV1ServiceStatusRequest.encode({ leaseId: id, services: [] }));
     const same = (bytes: Buffer) => bytes;
     const unary = (method: string, sent: Metadata) =>
       new Promise<Buffer>((resolve, reject) => {
@@ -189,7 +195,7 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
           `/${leaseRpc}/${method}`,
           same,
           same,
-          asked,
+          request,
           sent,
           { deadline: Date.now() + 60_000 },
           (error, answer) => (error ? reject(error) : resolve(answer ?? Buffer.alloc(0))),
@@ -205,7 +211,7 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
       details: "unauthorized access",
     });
     await assert.rejects(unary("AttestationQuote", metadata), { code: grpcCodes.Unimplemented });
-    const stream = client.makeServerStreamRequest(`/${leaseRpc}/StreamServiceLogs`, same, same, asked, metadata);
+    const stream = client.makeServerStreamRequest(`/${leaseRpc}/StreamServiceLogs`, same, same, request, metadata);
     const [first] = (await once(stream, "data")) as [Buffer];
     assert.ok(providerLeaseV1ServiceLogsResponse.decode(first).services.length > 0);
     const ended = once(stream, "error");
@@ -213,7 +219,7 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
     assert.equal(((await ended)[0] as { code: number }).code, grpcCodes.Canceled);
   });
 
-  await t.test("what cannot be done says so in words", async () => {
+  await t.test("impossible requests → a status with the reason", async () => {
     const call = by(tenant.bearer());
     const none = await failure(call.unary("ServiceStatus", { leaseId, services: ["nothing"] }));
     assert.deepEqual([none.code, none.rawMessage], [Code.NotFound, "kube: no service for that lease"]);
@@ -259,7 +265,7 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
     }
   });
 
-  /** A stream that nobody reads. */
+  /** A stream that is not read. */
   function openDeaf(authorization: string) {
     const session = connect(`https://127.0.0.1:${grpcPort}`, { rejectUnauthorized: false });
     owner.after(() => session.destroy());
@@ -272,12 +278,12 @@ test("a tenant sends manifests and sees services over gRPC, as far as its creden
     return { stream, ended };
   }
 
-  async function refusedLogs(client: ReturnType<typeof by>, code: Code): Promise<void> {
+  async function assertLogsRejected(client: ReturnType<typeof by>, code: Code): Promise<void> {
     assert.equal((await failure(client.unary("ServiceLogs", { leaseId }))).code, code);
     assert.equal((await failure(client.stream("StreamServiceLogs", { leaseId }).next())).code, code);
   }
 
-  async function refused(client: ReturnType<typeof by>, code: Code, more: object = {}): Promise<void> {
+  async function assertRejected(client: ReturnType<typeof by>, code: Code, more: object = {}): Promise<void> {
     const { code: got, message } = await failure(client.unary("ServiceStatus", { leaseId: { ...leaseId, ...more } }));
     assert.equal(got, code, message);
   }

@@ -1,4 +1,4 @@
-/** Our gRPC held against what the network's own gateway was seen to answer; what differs on purpose is a row with its reason. */
+/** Our gRPC compared with recorded answers of the Go gateway; each intended difference is a row with its reason. */
 import assert from "node:assert/strict";
 import { connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { test } from "node:test";
@@ -45,7 +45,7 @@ const okTrailers: [string, string][] = [
   ["grpc-message", ""],
 ];
 
-/** By the names of the recordings: why ours is another, and how that is seen. */
+/** By recording: why ours differs, and how. */
 const intended: Readonly<Record<string, { readonly why: string; readonly isOurs: (got: Got) => boolean }>> = {
   "GetStatus, malformed protobuf": {
     why: "the same code, in our words",
@@ -70,7 +70,7 @@ const intended: Readonly<Record<string, { readonly why: string; readonly isOurs:
     isOurs: ({ trailers }) => isOk(trailers),
   },
   "mTLS, certificate never published": {
-    why: "the refusal can be read, where the network's ends the handshake",
+    why: "the rejection is readable, while the Go gateway ends the handshake",
     isOurs: ({ headers }) => valueIn(headers, "grpc-status") === "16",
   },
   "reflection v1, file of akash.provider.v1.ProviderRPC": {
@@ -78,7 +78,7 @@ const intended: Readonly<Record<string, { readonly why: string; readonly isOurs:
     isOurs: ({ messages }) => messages[0]?.includes("akash/provider/v1/status.proto") ?? false,
   },
   "authorization metadata": {
-    why: "it is refused, where the network's process ends",
+    why: "it is rejected, while the Go process crashes",
     isOurs: ({ headers }) => valueIn(headers, "grpc-status") === "16",
   },
 };
@@ -87,21 +87,21 @@ const intended: Readonly<Record<string, { readonly why: string; readonly isOurs:
 const rawIntended: Readonly<Record<string, string>> = {
   "raw: server's first HTTP/2 frames": "our settings also say how many calls are served at once",
   "raw: client says nothing": "our settings also say how many calls are served at once",
-  "raw: no preface but HTTP/1.1": "it is told what is wrong, then closed",
+  "raw: no preface but HTTP/1.1": "it gets the error, then is closed",
   "ALPN: http/1.1 only": "OpenSSL ends the handshake with the alert that Go sends to others",
   "ALPN: http/1.1 and h2": "our settings also say how many calls are served at once",
   "keepalive: five pings at once without streams": "five are no flood",
 };
 
-test("calls are answered as the network's gateway answered them", async () => {
+test("calls → the recorded answers of the Go gateway", async () => {
   await using owner = createOwner();
   const stage = await startGatewayStage(owner, { tenants: 2 });
   const { vectors } = readJsonRecording("gateway/grpc.json") as { vectors: readonly Vector[] };
-  const [tenant, stranger] = stage.tenants;
-  assert.ok(tenant && stranger);
+  const [tenant, otherTenant] = stage.tenants;
+  assert.ok(tenant && otherTenant);
   const published = await tenant.certificate();
   const { certificateManager } = await import("@akashnetwork/chain-sdk");
-  const unpublished = await certificateManager.generatePEM(stranger.address);
+  const unpublished = await certificateManager.generatePEM(otherTenant.address);
   const seen = new Set<string>();
   for (const vector of vectors) {
     const { name, request, answer } = vector;
@@ -130,7 +130,7 @@ test("calls are answered as the network's gateway answered them", async () => {
   assert.deepEqual([...seen].sort(), Object.keys(intended).sort(), "intended differences that nothing shows");
 });
 
-test("who speaks no HTTP/2, or pings, is treated as the network's gateway treated him", async () => {
+test("other protocols and pings → as recorded of the Go gateway", async () => {
   await using owner = createOwner();
   const stage = await startGatewayStage(owner);
   const { vectors } = readJsonRecording("gateway/grpc.json") as { vectors: readonly Vector[] };

@@ -1,4 +1,4 @@
-/** The gateway over gRPC, on a whole provider and over real TLS: what anybody may know. */
+/** Public gRPC methods of a whole provider, over TLS. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
@@ -19,7 +19,7 @@ import { publicHost, startGatewayStage } from "../support/stages/gateway-stage.t
 
 const path = (method: string) => `/akash.provider.v1.ProviderRPC/${method}`;
 
-test("the provider tells of itself over gRPC", async (t) => {
+test("public gRPC methods", async (t) => {
   await using owner = createOwner();
   const stage = await startGatewayStage(owner);
   const { tenant } = stage;
@@ -27,10 +27,10 @@ test("the provider tells of itself over gRPC", async (t) => {
   const client = openGrpcClient(owner, url, { rejectUnauthorized: false });
 
   await t.test("every quantity of the status is set, and the network's own codec reads it", async () => {
-    const told = await client.call(path("GetStatus"));
-    equal(told.status, grpcCodes.OK);
-    deepEqual(Status.decode(told.message).publicHostnames, [publicHost]);
-    const { cluster, bidEngine, manifest, timestamp } = providerV1Status.decode(told.message);
+    const answer = await client.call(path("GetStatus"));
+    equal(answer.status, grpcCodes.OK);
+    deepEqual(Status.decode(answer.message).publicHostnames, [publicHost]);
+    const { cluster, bidEngine, manifest, timestamp } = providerV1Status.decode(answer.message);
     ok(cluster?.leases && bidEngine && manifest && timestamp !== undefined);
     const { inventory } = cluster;
     ok(inventory?.cluster && inventory.cluster.nodes.length > 0);
@@ -43,7 +43,7 @@ test("the provider tells of itself over gRPC", async (t) => {
     equal(inventory.leasedIp?.allocated?.string, "0");
   });
 
-  await t.test("who follows the status has it at once, then each change, and leaves nothing behind", async () => {
+  await t.test("status stream → the current status, then each change, and nothing is left after it", async () => {
     const { messages, stream } = client.stream(path("StreamStatus"));
     await eventually("the status", () => messages.length === 1);
     await tenant.deployed(7n);
@@ -52,18 +52,21 @@ test("the provider tells of itself over gRPC", async (t) => {
     stream.close();
   });
 
-  await t.test("whoever shows credentials shows good ones, and no header ends the process", async () => {
-    for (const authorization of ["Bearer x", "x", "Bearer a b", "Basic eDp5"]) {
-      const { status, words } = await client.call(path("GetStatus"), new Uint8Array(), { authorization });
-      equal(status, grpcCodes.Unauthenticated, authorization);
-      match(words, /JWT|authorization/, authorization);
-    }
-    const good = { authorization: tenant.token() };
-    equal((await client.call(path("GetStatus"), new Uint8Array(), good)).status, grpcCodes.OK, "a bare token");
-    const { cert, key } = await tenant.certificate();
-    const own = openGrpcClient(owner, url, { rejectUnauthorized: false, cert, key });
-    equal((await own.call(path("GetStatus"))).status, grpcCodes.OK, "a certificate on the chain");
-  });
+  await t.test(
+    "invalid credentials → rejected, also for public methods, and no header crashes the process",
+    async () => {
+      for (const authorization of ["Bearer x", "x", "Bearer a b", "Basic eDp5"]) {
+        const { status, words } = await client.call(path("GetStatus"), new Uint8Array(), { authorization });
+        equal(status, grpcCodes.Unauthenticated, authorization);
+        match(words, /JWT|authorization/, authorization);
+      }
+      const good = { authorization: tenant.token() };
+      equal((await client.call(path("GetStatus"), new Uint8Array(), good)).status, grpcCodes.OK, "a bare token");
+      const { cert, key } = await tenant.certificate();
+      const own = openGrpcClient(owner, url, { rejectUnauthorized: false, cert, key });
+      equal((await own.call(path("GetStatus"))).status, grpcCodes.OK, "a certificate on the chain");
+    },
+  );
 
   await t.test("ValidateGroupSpec passes a group that fits, and gives the reason for one that does not", async () => {
     const validate = async (group: GroupSpec) => {
@@ -78,7 +81,7 @@ test("the provider tells of itself over gRPC", async (t) => {
     match(await validate(groupOfCpus(384_000n)), /^false,.*sufficient resources/);
   });
 
-  await t.test("what is compressed is read, and answered in kind; a bomb is not unpacked", async () => {
+  await t.test("compressed request → compressed response; a decompression bomb is rejected", async () => {
     const headers = { "grpc-encoding": "gzip" };
     const reply = await client.send(path("GetStatus"), frame(gzipSync(Buffer.alloc(0)), 1), headers);
     deepEqual([reply.status, reply.headers["grpc-encoding"]], [grpcCodes.OK, "gzip"]);
@@ -86,7 +89,7 @@ test("the provider tells of itself over gRPC", async (t) => {
     equal((await client.send(path("GetStatus"), bomb, headers)).status, grpcCodes.ResourceExhausted);
   });
 
-  await t.test("calls are counted by method and status, and nothing that a stranger sent is in a label", async () => {
+  await t.test("calls are counted by method and status, and no label has text from a client", async () => {
     const counted = async () => {
       const text = await stage.services.metrics.text();
       const lines = text.matchAll(/^akash_provider_gateway_grpc_calls_total\{(.*)\} (\d+)$/gm);

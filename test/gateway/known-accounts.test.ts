@@ -1,4 +1,4 @@
-/** What the gateway knows of accounts: keys and certificates, with the chain at hand, gone silent, and after a restart. */
+/** Cached keys and certificates of accounts, while the chain answers, while it is silent, and after a restart. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MsgExec, MsgGrant } from "@akashnetwork/chain-sdk/private-types/cosmos.v1beta1";
@@ -24,13 +24,13 @@ const upToDate = ({ until, node }: AccountStage, { chain }: AccountLife) => {
   return until("the block", () => chain.height >= height);
 };
 
-test("an account's key is asked for once; that there is none is believed for a block", async () => {
+test("account key is queried once; a missing one is cached for a block", async () => {
   await onAccountStage(async (stage) => {
     const { clock, node, send } = stage;
     const [newcomer, alice] = peopleOf(stage);
     const { keys, counts: _, ...life } = await stage.start();
-    const stranger = addressOf(new Uint8Array(20).fill(9));
-    assert.deepEqual(await keys.keyOf(stranger, source), undefined);
+    const unknown = addressOf(new Uint8Array(20).fill(9));
+    assert.deepEqual(await keys.keyOf(unknown, source), undefined);
     assert.deepEqual(await keys.keyOf(alice.address, source), undefined);
     await send(alice, payment(alice, newcomer));
     assert.deepEqual(keys.keyOf(alice.address, source), undefined);
@@ -44,7 +44,7 @@ test("an account's key is asked for once; that there is none is believed for a b
   });
 });
 
-test("a certificate that is revoked is none with the block that says so, also one revoked by somebody else", async () => {
+test("revoked certificate is invalid from its block on, also if revoked in another account's transaction", async () => {
   await onAccountStage(async (stage) => {
     const [, alice, bob] = peopleOf(stage);
     const life = await stage.start();
@@ -66,29 +66,29 @@ test("a certificate that is revoked is none with the block that says so, also on
     assert.equal(await found(second.serial), undefined);
     const third = await stage.certify(alice);
     await upToDate(stage, life);
-    assert.ok(der(await found(third.serial)), "one that was asked for too early is found with its block");
+    assert.ok(der(await found(third.serial)), "one queried too early is found with its block");
   });
 });
 
-test("a certificate that was asked for while it was being revoked is not remembered", async () => {
+test("certificate queried while it is being revoked is not cached", async () => {
   await onAccountStage(async (stage) => {
     const [, alice] = peopleOf(stage);
     const life = await stage.start();
     const certificate = await stage.certify(alice);
     await upToDate(stage, life);
-    // The answer is of before, and comes after the block.
-    const asked = stage.wire.delay("abci_query");
+    // An answer from before the block arrives after it.
+    const query = stage.wire.delay("abci_query");
     const found = life.certificates.certificateOf(alice.address, certificate.serial, source);
-    await asked.answered;
+    await query.answered;
     await stage.revoke(alice, certificate);
     await upToDate(stage, life);
-    asked.letGo();
+    query.letGo();
     assert.equal(await found, undefined);
     assert.equal(await life.certificates.certificateOf(alice.address, certificate.serial, source), undefined);
   });
 });
 
-test("a revocation that a block tells of counts after a restart too, though the chain cannot be asked since", async () => {
+test("revocation seen in a block counts after a restart while the chain is silent", async () => {
   await onAccountStage(async (stage) => {
     const [, alice] = peopleOf(stage);
     const life = await stage.start();
@@ -103,7 +103,7 @@ test("a revocation that a block tells of counts after a restart too, though the 
   });
 });
 
-test("where blocks are lost, certificates are asked for anew", async () => {
+test("missed blocks → certificates are queried again", async () => {
   await onAccountStage(
     async (stage) => {
       const { clock } = stage;
@@ -127,7 +127,7 @@ test("where blocks are lost, certificates are asked for anew", async () => {
   );
 });
 
-test("while the chain is silent those who have leases are known at once, others cannot be asked for", async () => {
+test("silent chain → lease owners are authenticated from the cache, others are not", async () => {
   await onAccountStage(async (stage) => {
     const { clock } = stage;
     const [, alice, bob] = peopleOf(stage);
@@ -155,7 +155,7 @@ test("while the chain is silent those who have leases are known at once, others 
   });
 });
 
-test("those who have leases are known after a restart too, and what was revoked meanwhile is found out", async () => {
+test("lease owners stay cached after a restart, and revocations in between are found", async () => {
   await onAccountStage(async (stage) => {
     const [, alice, bob] = peopleOf(stage);
     const certificates = [await stage.certify(alice), await stage.certify(alice)] as const;
@@ -172,8 +172,8 @@ test("those who have leases are known after a restart too, and what was revoked 
     const life = await stage.start({ silence: true });
     assert.deepEqual(life.keys.keyOf(alice.address, source), alice.publicKey);
     const find = (index: 0 | 1) => life.certificates.certificateOf(alice.address, certificates[index].serial, source);
-    assert.ok(der(await find(0)), "nobody can say otherwise");
-    assert.ok(der(find(0)), "and nobody is asked again for a while");
+    assert.ok(der(await find(0)), "unconfirmed while the chain is silent");
+    assert.ok(der(find(0)), "no further query for a while");
     assert.equal(life.journal.rows().tenants, 1, "who has no lease any more is gone");
     stage.wire.hangs = () => false;
     await stage.until("the chain is back", () => life.chain.status.reason === undefined);
@@ -183,7 +183,7 @@ test("those who have leases are known after a restart too, and what was revoked 
   });
 });
 
-test("with the last lease all that is kept of its owner goes", async () => {
+test("last lease closed → its owner's cached keys and certificates are removed", async () => {
   await onAccountStage(async (stage) => {
     const [, alice] = peopleOf(stage);
     await stage.certify(alice);
@@ -197,9 +197,9 @@ test("with the last lease all that is kept of its owner goes", async () => {
     assert.equal(kept(), "1,1");
     await stage.close(alice, 2n);
     await stage.until("nothing is kept", () => kept() === "0,0");
-    const { sent: asked } = life.counts;
+    const { sent: before } = life.counts;
     await life.keys.keyOf(alice.address, source);
-    assert.equal(life.counts.sent, asked + 1);
+    assert.equal(life.counts.sent, before + 1);
   });
 });
 

@@ -1,4 +1,4 @@
-/** Many who follow the same lease, at a whole provider over TLS: what they are told all at once holds up nobody else. */
+/** Many followers of one lease, at a whole provider over TLS: a burst of events to them delays no other client. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kinds } from "../../src/kube/kinds.ts";
@@ -12,7 +12,7 @@ import { openStream, upgradeHeaders } from "../support/stages/stream-stage.ts";
 const followers = runs(25, 100);
 const events = 150;
 
-test("a tenant with many followers of a lease to which much happens slows down no other tenant's stream or request", async (t) => {
+test("burst of events to many followers of a lease → another tenant's stream and requests are not delayed", async (t) => {
   const { cluster, tenants, port } = await startGatewayStage(t, { tenants: 2 });
   const [one, two] = tenants;
   invariant(one && two, "there are two");
@@ -32,7 +32,7 @@ test("a tenant with many followers of a lease to which much happens slows down n
   happens(leaseNamespace(quiet), 0);
   await crowd[0]?.until(() => taken() > 0);
   let [answers, mostFrames] = [0, 0];
-  const asking = (async () => {
+  const polling = (async () => {
     while (taken() < followers * events) {
       const before = taken();
       assert.equal((await ask()).status, 200);
@@ -42,7 +42,7 @@ test("a tenant with many followers of a lease to which much happens slows down n
   })();
   await other.until(() => noted(other) === 1);
   const takenByThen = taken();
-  await asking;
+  await polling;
   t.diagnostic(
     `${followers * events} frames: ${takenByThen} before another's one, ${answers} answers, at most ${mostFrames} before one of them`,
   );

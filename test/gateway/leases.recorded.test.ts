@@ -1,6 +1,6 @@
 /**
- * Everything that was asked of the network's own gateway about manifests and leases, asked of a whole provider of ours over
- * TLS, with leases of the same shape: the same status, words and headers, but for the differences listed here.
+ * Replays every recorded request about manifests and leases against a whole provider over TLS, with leases of the same shape:
+ * the same status, body and headers, except for the differences listed here.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -40,7 +40,7 @@ const settings: GatewayStageOptions = {
   },
 };
 
-/** Where ours answers otherwise, and why. */
+/** Intended differences. */
 function differences(known: KnownManifests): IntendedAnswer[] {
   const faulty = (of: RegExp, body?: string): IntendedAnswer => ({
     ...{ why: "a fault of the tenant's is 422, not 500", of, status: 422 },
@@ -57,11 +57,11 @@ function differences(known: KnownManifests): IntendedAnswer[] {
     faulty(/^PUT, hash right, (one group more|group renamed)$/),
     faulty(/^PUT, host held by another owner$/),
     {
-      ...{ why: "more volumes than on chain are refused, and nothing crashes", status: 422, headers: sent.text },
+      ...{ why: "more volumes than on chain are rejected without a crash", status: 422, headers: sent.text },
       ...{ of: /one storage volume more than on chain$/, body: mismatch("Storage") },
     },
     {
-      ...{ why: "an amount that is missing is refused, and nothing crashes", status: 422, headers: sent.text },
+      ...{ why: "a missing amount is rejected without a crash", status: 422, headers: sent.text },
       ...{ of: /memory value missing$/, body: mismatch("Memory") },
     },
     whole(/^GET manifest, running lease$/, "d1"),
@@ -73,24 +73,24 @@ function differences(known: KnownManifests): IntendedAnswer[] {
       body: /^\{"services":\{"web":\{"name":"web","available":1,/,
     },
     {
-      ...{ why: "the reason is told in our words", of: /^API server unreachable/ },
+      ...{ why: "the reason is in our words", of: /^API server unreachable/ },
       body: /^what our leases have in the cluster is not known right now: [a-z.]+ are not followed: .+\n$/,
     },
   ];
 }
 
-/** What is wrong is told in `errors`, which the network leaves out; all else of the answer is the same. */
-const errorsTold: readonly (readonly [of: RegExp, errors: RegExp])[] = [
+/** `errors`, a field that the Go gateway does not have; the rest of the response is the same. */
+const expectedErrors: readonly (readonly [of: RegExp, errors: RegExp])[] = [
   [/^lease status, .* one of two hosts withheld$/, /^withheld: a1\.rec\.test: held by lease \S+ of the same owner$/],
   [/^lease status after an (on-chain )?update, /, /^withheld: a1\.rec\.test: held by lease \S+ of the same owner$/],
   [/^lease status, service that ends at once$/, /^web: CrashLoop: ./],
   [/^image cannot be pulled: lease status$/, /^bad: ImageError: ./],
 ];
 
-/** Streams are not asked here. */
+/** Streams have their own tests. */
 const notHere = /without upgrade$/;
 
-test("what was asked of the network's gateway about manifests and leases gets its answer, or a listed one", async (t) => {
+test("recorded requests about manifests and leases → the recorded answers, or listed differences", async (t) => {
   let pace: { readonly startMs?: number } = {};
   const stage = await startGatewayStage(t, {
     ...settings,
@@ -132,7 +132,7 @@ test("what was asked of the network's gateway about manifests and leases gets it
   const [old] = stage.cluster.server.list(kinds.pod, { namespace });
   await play("its manifest", /PUT of the new manifest$/, /PUT of the old manifest again$/);
   await eventually("a new pod", () => stage.cluster.server.list(kinds.pod, { namespace }).length === 2);
-  // A real cluster takes it away first, as we tell it to; the simulated one waits for the new one.
+  // A real cluster takes it away first, as its strategy says; the simulated one waits for the new one.
   stage.cluster.server.delete(kinds.pod, { namespace, name: old?.metadata.name ?? "" }, {});
   await play("what runs of it", /^lease status after an update/);
   await play("storage that lasts", /^PUT, good, persistent/);
@@ -315,7 +315,7 @@ async function createReplay(stage: GatewayStage) {
 }
 
 function withoutErrors(name: string, answer: GatewayResponse): GatewayResponse {
-  const wanted = errorsTold.find(([of]) => of.test(name))?.[1];
+  const wanted = expectedErrors.find(([of]) => of.test(name))?.[1];
   if (!wanted) return answer;
   const { errors = [], ...rest } = JSON.parse(answer.body) as { readonly errors?: readonly string[] };
   assert.match(errors.join("\n"), wanted, `errors of ${name}`);

@@ -1,4 +1,4 @@
-/** A tenant's day with leases, over TLS: what is sent, what is told of it, to whom, and until when. */
+/** The life of leases over TLS: manifest, status, withdrawal, and their authorization. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fieldsOf, recordsOf } from "../../src/kube/json-fields.ts";
@@ -35,9 +35,9 @@ deployment:
 
 test("a tenant's day with leases", async (t) => {
   let chain: FaultTransport | undefined;
-  let inventoryTrouble: string | undefined;
+  let inventoryError: string | undefined;
   const stage = await startGatewayStage(t, {
-    inventoryTrouble: () => inventoryTrouble,
+    inventoryTrouble: () => inventoryError,
     nodes(node) {
       chain = faultTransport(node.transport());
       return [chain];
@@ -55,7 +55,7 @@ test("a tenant's day with leases", async (t) => {
   const sdl = shop();
   const manifest = JSON.stringify(sdl.manifest);
 
-  await t.test("what is sent runs, is told of and read back", async () => {
+  await t.test("manifest is deployed, its status served, and it is read back", async () => {
     await tenant.lease(7n, sdl);
     assert.deepEqual(await status(7), [404, ""]);
     assert.deepEqual(await as("GET", "/lease/7/1/1/service/page/status"), [404, "kube: lease not found\n"]);
@@ -112,7 +112,7 @@ test("a tenant's day with leases", async (t) => {
     },
   );
 
-  await t.test("a token for one service shows and takes back nothing of another", async () => {
+  await t.test("token for one service → no access to another, and no withdrawal", async () => {
     const scope = ["status", "get-manifest", "send-manifest"];
     const deployments = [{ dseq: 7, scope, services: ["page"] }];
     const permissions = [{ provider: stage.provider.address, access: "granular", deployments }];
@@ -122,22 +122,22 @@ test("a tenant's day with leases", async (t) => {
     const { services, forwarded_ports: ports } = JSON.parse(shown) as Status;
     assert.deepEqual([Object.keys(services), Object.keys(ports ?? {})], [["page"], ["page"]]);
     assert.equal((await limited("GET", "/lease/7/1/1/service/page/status"))[0], 200);
-    const refused = [401, '{"message":"unauthorized access"}'];
-    assert.deepEqual(await limited("GET", "/lease/7/1/1/service/store/status"), refused);
+    const rejected = [401, '{"message":"unauthorized access"}'];
+    assert.deepEqual(await limited("GET", "/lease/7/1/1/service/store/status"), rejected);
     const [, read] = await limited("GET", "/lease/7/1/1/manifest");
     const [{ services: sent = [] } = {}] = JSON.parse(read) as [{ services?: { name: string }[] }];
     assert.deepEqual(
       sent.map(({ name }) => name),
       ["page"],
     );
-    assert.deepEqual(await limited("DELETE", "/deployment/7/manifest"), refused);
+    assert.deepEqual(await limited("DELETE", "/deployment/7/manifest"), rejected);
     const only = tenant.bearer({ leases: { access: "scoped", scope: ["logs", "send-manifest"] } });
     for (const path of ["status", "service/page/status", "manifest"]) {
-      assert.deepEqual(await as("GET", `/lease/7/1/1/${path}`, { authorization: only }), refused, path);
+      assert.deepEqual(await as("GET", `/lease/7/1/1/${path}`, { authorization: only }), rejected, path);
     }
   });
 
-  await t.test("an SDL is as good as its manifest, and what is wrong with one is told", async () => {
+  await t.test("SDL instead of the manifest is accepted; an invalid one gets the reason", async () => {
     await tenant.lease(8n, readSdl(sdlText));
     assert.deepEqual(await send(8, sdlText.replace("page:1", "page:2"), "application/yaml"), [
       422,
@@ -153,16 +153,16 @@ test("a tenant's day with leases", async (t) => {
     assert.deepEqual(tooLarge, [413, "http: request body too large\n"]);
   });
 
-  await t.test("what the cluster will not have is told its tenant", async () => {
+  await t.test("rejection by Kubernetes → its reason in the lease status", async () => {
     const other = shop({ host: "other.example.com" });
     await tenant.lease(9n, other);
     cluster.faults.reject({ status: 422, verb: "patch", kind: kinds.statefulSet });
     assert.deepEqual(await send(9, JSON.stringify(other.manifest)), [200, ""]);
-    const refusal = /^kube: no deployments for lease: the manifest was refused: Kubernetes refused to apply .+\n$/;
-    await eventually("a reason", async () => refusal.test((await status(9))[1]));
+    const rejection = /^kube: no deployments for lease: the manifest was refused: Kubernetes refused to apply .+\n$/;
+    await eventually("a reason", async () => rejection.test((await status(9))[1]));
   });
 
-  await t.test("a manifest that is taken back runs no more, and that can be said twice", async () => {
+  await t.test("withdrawn manifest is torn down, and can be withdrawn again", async () => {
     assert.deepEqual(await as("DELETE", "/deployment/7/manifest"), [200, ""]);
     assert.deepEqual(await as("GET", "/lease/7/1/1/manifest"), [404, "lease not found\n"]);
     await eventually("nothing runs", async () => (await status(7))[1] === "kube: no deployments for lease\n");
@@ -170,37 +170,34 @@ test("a tenant's day with leases", async (t) => {
     assert.deepEqual(await as("DELETE", "/deployment/77/manifest"), [404, "no lease for deployment\n"]);
   });
 
-  await t.test("a closed lease is nobody's any more", async () => {
+  await t.test("closed lease → its tenant has no access", async () => {
     await tenant.close(8n);
     await eventually("a block later", async () => (await status(8))[0] === 404);
     assert.deepEqual(await as("GET", "/lease/8/1/1/manifest"), [404, "lease not found\n"]);
     assert.equal((await as("GET", "/lease/8/1/1/service/cell/status"))[0], 404);
   });
 
-  await t.test(
-    "without inventory and chain what is known is told; without the API server, why nothing is",
-    async () => {
-      await tenant.deployed(10n, cell());
-      inventoryTrouble = "the inventory operator is away";
-      given(chain).hangs = () => true;
-      assert.equal((await status(10))[0], 200);
-      assert.equal((await as("GET", "/lease/10/1/1/manifest"))[0], 200);
-      assert.deepEqual(await send(10, JSON.stringify(cell().manifest)), [200, ""]);
-      cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
-      cluster.faults.cutWatches();
-      const reason = /^what our leases have in the cluster is not known right now: .+\n$/;
-      await eventually("trouble", async () => (await status(10))[0] === 503);
-      for (const path of ["status", "service/cell/status", "manifest"]) {
-        const [code, words] = await as("GET", `/lease/10/1/1/${path}`);
-        assert.equal(code, 503, path);
-        assert.match(words, reason, path);
-      }
-      const [code, words] = await send(10, JSON.stringify(cell().manifest));
-      assert.deepEqual([code, reason.test(words)], [503, true]);
-      cluster.faults.clear();
-      await eventually("all is well again", async () => (await status(10))[0] === 200);
-    },
-  );
+  await t.test("inventory and chain away → cached status; API server away → the reason", async () => {
+    await tenant.deployed(10n, cell());
+    inventoryError = "the inventory operator is away";
+    given(chain).hangs = () => true;
+    assert.equal((await status(10))[0], 200);
+    assert.equal((await as("GET", "/lease/10/1/1/manifest"))[0], 200);
+    assert.deepEqual(await send(10, JSON.stringify(cell().manifest)), [200, ""]);
+    cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
+    cluster.faults.cutWatches();
+    const reason = /^what our leases have in the cluster is not known right now: .+\n$/;
+    await eventually("trouble", async () => (await status(10))[0] === 503);
+    for (const path of ["status", "service/cell/status", "manifest"]) {
+      const [code, words] = await as("GET", `/lease/10/1/1/${path}`);
+      assert.equal(code, 503, path);
+      assert.match(words, reason, path);
+    }
+    const [code, words] = await send(10, JSON.stringify(cell().manifest));
+    assert.deepEqual([code, reason.test(words)], [503, true]);
+    cluster.faults.clear();
+    await eventually("all is well again", async () => (await status(10))[0] === 200);
+  });
 });
 
 function given<T>(value: T | undefined): T {

@@ -1,6 +1,6 @@
 /**
- * Every log that was asked of the network's own gateway, asked of a whole provider of ours over TLS, with containers that print
- * the same: the same frames and the same ends, but for the differences listed here.
+ * Replays every recorded log stream against a whole provider over TLS, with containers that print the same: the same frames
+ * and ends, except for the differences listed here.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -27,7 +27,7 @@ const intended: readonly IntendedStream[] = [
     close: done,
   },
   {
-    why: "a line may be as long as it likes, and what comes after it is read",
+    why: "lines have any length",
     of: /^a line over 64 KiB$/,
     shown: ['long: "before"', `long: "${longLine}"`, 'long: "after"'],
   },
@@ -37,12 +37,12 @@ const intended: readonly IntendedStream[] = [
     shown: ['web: "err 1"'],
   },
   {
-    why: "a service that is none is told in words, whatever its name",
+    why: "an unknown service gets a message, whatever its name",
     of: /^service name that is no label value$/,
     close: { code: 4000, reason: "no running pods" },
   },
   {
-    why: "who follows hears why it is over",
+    why: "followers get the reason of the end",
     of: /^follow, then the deployment is closed$/,
     close: { code: 1000, reason: "the lease is closed" },
   },
@@ -58,7 +58,7 @@ const intended: readonly IntendedStream[] = [
   },
 ];
 
-test("what was asked of the network's gateway about logs is streamed as it was, or as listed", async (t) => {
+test("recorded log streams → the recorded frames, or listed differences", async (t) => {
   /** By lease and service, so that those of one name may differ. */
   const behaviours = new Map<string, Behaviour>();
   const stage = await startGatewayStage(t, {
@@ -168,7 +168,7 @@ test("what was asked of the network's gateway about logs is streamed as it was, 
 
   stage.cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
   stage.cluster.faults.cutWatches();
-  await eventually("trouble", async () => (await stage.services.cluster)?.view.workloads.error !== undefined);
+  await eventually("an error", async () => (await stage.services.cluster)?.view.workloads.error !== undefined);
   await play([/^API server unreachable/]);
   stage.cluster.faults.clear();
   recordings.finish();

@@ -1,4 +1,4 @@
-/** Host names and endpoints that tenants move, held against what the network's own gateway answered. */
+/** Moves of host names and endpoints, compared with the recorded answers of the Go gateway. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { migrationBytes } from "../../src/gateway/rest/migrate-routes.ts";
@@ -31,7 +31,7 @@ const intended: readonly IntendedAnswer[] = [
     ...unauthorized,
   },
   {
-    why: "a lease is told which of its names another one has",
+    why: "the message names the host that another lease has",
     of: /^(before|after back): lease status of the destination$/,
     body: /"errors":\["withheld: a1\.rec\.test: held by lease \S+\/4100001\/1\/1\/\S+ of the same owner"\]\}$/,
   },
@@ -59,7 +59,7 @@ test("host names and endpoints move between leases of one owner", async (t) => {
   ];
   await two.deployed(4_100_005n, oneService("d5.rec.test"));
 
-  await t.test("every recorded request is answered as it was", async () => {
+  await t.test("recorded requests → the recorded answers", async () => {
     const { volatile, vectors } = readGatewayVectors("migrate.json");
     const [theirDestination = "", theirSource = ""] = volatile["static_hosts"] as unknown as string[];
     const [theirTcp, theirUdp] = volatile["node_ports"] as unknown as number[];
@@ -80,7 +80,7 @@ test("host names and endpoints move between leases of one owner", async (t) => {
     finish();
   });
 
-  await t.test("a token moves what its scopes and services are for", async () => {
+  await t.test("token → moves within its scopes and services", async () => {
     const body = JSON.stringify({
       hostnames_to_migrate: ["a1.rec.test"],
       destination_dseq: 4_100_001,
@@ -112,7 +112,7 @@ test("host names and endpoints move between leases of one owner", async (t) => {
       ["another group", granular({ ...migrate, gseq: 2 }), 401],
     ];
     for (const [what, leases, status] of rows) assert.equal(await statusWith(leases), status, what);
-    // A body that asks for nothing does not show more to who may not ask.
+    // An empty request reveals nothing to unauthorized clients.
     for (const path of ["/hostname/migrate", "/endpoint/migrate"]) {
       assert.deepEqual(
         [await statusWith(scoped("logs"), path, "{}"), await statusWith({ access: "full" }, path, "{}")],
@@ -121,7 +121,7 @@ test("host names and endpoints move between leases of one owner", async (t) => {
     }
   });
 
-  await t.test("of two endpoints the one that was asked for moves, as recorded", async () => {
+  await t.test("of two endpoints the requested one moves, as recorded", async () => {
     const both = onAddresses({ endpoint: "blue", port: 7000 }, { endpoint: "red", port: 7001 });
     for (const dseq of [1n, 2n]) await one.deployed(dseq, both);
     const steps = readJsonRecording<Record<string, { request?: string; answer: string } | undefined>>(
@@ -129,30 +129,39 @@ test("host names and endpoints move between leases of one owner", async (t) => {
     );
     const dseqs = { "1794775013307": "2", "1794774898065": "1" };
     const translate = createTranslation({ ...dseqs, '"destination_dseq": 1,': '"destination_dseq": 99,' });
-    const tell = async (name: string, by = one) => {
+    const replay = async (name: string, by = one) => {
       const { request = "", answer = "" } = steps[name] ?? {};
       const recorded = wholeAnswer(withLineEnds(answer));
       assert.ok(recorded, name);
-      const asked = { method: "POST", path: "/endpoint/migrate", body: translate(request), authorization: by.bearer() };
-      const { status, body, header } = await ask(stage, asked);
+      const sent = {
+        method: "POST",
+        path: "/endpoint/migrate",
+        body: translate(request),
+        authorization: by.bearer(),
+      };
+      const { status, body, header } = await ask(stage, sent);
       const type = "Content-Type";
       assert.deepEqual([status, body, header(type)], [recorded.status, recorded.body, recorded.header(type)], name);
     };
     const before = { "blue-tcp-7000": "1", "red-tcp-7001": "1" };
     assert.deepEqual(portsHeld(stage), before);
-    for (const name of ["empty", "badJson", "noSuchDestination", "unknownEndpoint"]) await tell(name);
-    await tell("destinationOfAnotherOwner", two);
+    for (const name of ["empty", "badJson", "noSuchDestination", "unknownEndpoint"]) await replay(name);
+    await replay("destinationOfAnotherOwner", two);
     assert.deepEqual(portsHeld(stage), before);
-    await tell("migrate");
+    await replay("migrate");
     assert.deepEqual(portsHeld(stage), { ...before, "blue-tcp-7000": "2" });
-    await tell("back");
+    await replay("back");
     assert.deepEqual(portsHeld(stage), before);
   });
 
   await t.test("lists and bodies are bounded", async () => {
     const post = async (names: number, name: string) => {
-      const asked = Array.from({ length: names }, () => name);
-      const body = JSON.stringify({ hostnames_to_migrate: asked, destination_dseq: 4_100_002, destination_gseq: 1 });
+      const requested = Array.from({ length: names }, () => name);
+      const body = JSON.stringify({
+        hostnames_to_migrate: requested,
+        destination_dseq: 4_100_002,
+        destination_gseq: 1,
+      });
       const request = { method: "POST", path: "/hostname/migrate", body, authorization: one.bearer() };
       const { status, body: text } = await ask(stage, request);
       return [status, text];
@@ -163,7 +172,7 @@ test("host names and endpoints move between leases of one owner", async (t) => {
     assert.deepEqual(await post(1_000, "b1.rec.test").then(([status]) => status), 200);
   });
 
-  await t.test("an API server that is away is told with 503 and the reason", async () => {
+  await t.test("API server unreachable → 503 with the reason", async () => {
     stage.cluster.faults.reject({ status: 503, times: Number.POSITIVE_INFINITY });
     stage.cluster.faults.cutWatches();
     const body = JSON.stringify({
@@ -171,15 +180,15 @@ test("host names and endpoints move between leases of one owner", async (t) => {
       destination_dseq: 4_100_002,
       destination_gseq: 1,
     });
-    const asked = { method: "POST", path: "/hostname/migrate", body, authorization: one.bearer() };
+    const request = { method: "POST", path: "/hostname/migrate", body, authorization: one.bearer() };
     const { status, body: text } = await eventually("known to be away", async () => {
-      const answer = await ask(stage, asked);
+      const answer = await ask(stage, request);
       return answer.status === 503 && answer;
     });
     assert.equal(status, 503);
     assert.match(text, /^what our leases have in the cluster is not known right now: .+503.*\n$/s);
     stage.cluster.faults.clear();
-    await eventually("moved when it is back", async () => (await ask(stage, asked)).status === 200);
+    await eventually("moved when it is back", async () => (await ask(stage, request)).status === 200);
   });
 });
 

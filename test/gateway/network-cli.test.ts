@@ -39,8 +39,8 @@ test("a tenant's day goes as the network's tools expect it", async (t) => {
         NetworkCli,
         NetworkCli,
       ];
-      const anybody = createNetworkCli({ tool: "CLI" }, stage);
-      assert.equal((await anybody.status())["address"], stage.provider.address);
+      const anonymous = createNetworkCli({ tool: "CLI" }, stage);
+      assert.equal((await anonymous.status())["address"], stage.provider.address);
 
       const host = `day-${index}.example.com`;
       const first = shop({ host });
@@ -54,7 +54,7 @@ test("a tenant's day goes as the network's tools expect it", async (t) => {
       assert.deepEqual([name, total, uris], ["page", 1, services["page"]?.uris]);
       assert.deepEqual(await cli.getManifest(lease), JSON.parse(JSON.stringify(first.manifest)));
 
-      // It asks for some services by a name of its own, and for no tail; and takes only a close frame for an end.
+      // The CLI has its own parameter for services, sends no tail, and requires a close frame.
       const logs = await cli.leaseLogs(lease, { services: "page", follow: false });
       await logs.over;
       for (const frame of logs.frames) assert.match(`${frame}`, /^\{"name":"page-\w+-\w+","message":".*"\}\n$/);
@@ -87,7 +87,7 @@ test("a tenant's day goes as the network's tools expect it", async (t) => {
       await evening.deleteManifest(second);
       await eventually("nothing of it runs", async () => (await evening.ask("GET", path(second))).status === 404);
       await Promise.all([tenant.close(lease.dseq), tenant.close(second.dseq)]);
-      // What followed it is told so too: that a stream ends without a word is an error to these tools.
+      // Followed streams get a close frame: these tools report an error without one.
       await Promise.all([followed.over, events.over]);
       await eventually("it is over", async () => (await cli.ask("GET", path(lease))).status === 404);
       assert.equal(await cli.sendManifest(lease, first), "FAIL 404: no lease for deployment\n");

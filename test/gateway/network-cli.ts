@@ -19,7 +19,7 @@ import { type NetworkStream, openNetworkStream, readShell, type ShellEnd } from 
 export type Way =
   | { readonly tool: "CLI"; readonly signer: Signer }
   | { readonly tool: "CLI" | "Console"; readonly certificate: TenantCertificate }
-  /** Who asks for what is public. */
+  /** The client of public routes. */
   | { readonly tool: "CLI" };
 
 interface Where {
@@ -47,9 +47,9 @@ export interface NetworkCli {
   migrateHostnames(hosts: readonly string[], to: LeaseId): Promise<void>;
   migrateEndpoints(names: readonly string[], to: LeaseId): Promise<void>;
   deleteManifest(lease: LeaseId): Promise<void>;
-  /** The CLI asks for `services`, which the network's gateway does not read, and never for a tail; Console for both, by their names. */
-  leaseLogs(lease: LeaseId, asked: { readonly services?: string; readonly follow: boolean }): Promise<NetworkStream>;
-  leaseEvents(lease: LeaseId, asked: { readonly follow: boolean }): Promise<NetworkStream>;
+  /** The CLI sends `services`, which the Go gateway ignores, and no tail; Console sends `service` and `tail`. */
+  leaseLogs(lease: LeaseId, options: { readonly services?: string; readonly follow: boolean }): Promise<NetworkStream>;
+  leaseEvents(lease: LeaseId, options: { readonly follow: boolean }): Promise<NetworkStream>;
   leaseShell(lease: LeaseId, service: string, command: readonly string[]): Promise<ShellEnd>;
 }
 
@@ -77,7 +77,7 @@ export function createNetworkCli(way: Way, { host, port, queries }: Where): Netw
     try {
       const headers = { ...known, ...(body && { "content-type": "application/json" }) };
       return await new Promise<Reply>((resolve, reject) => {
-        const asked = request({ method, path, headers, createConnection: () => socket }, (answer) => {
+        const outgoing = request({ method, path, headers, createConnection: () => socket }, (answer) => {
           let text = "";
           answer.setEncoding("utf8").on("data", (chunk: string) => {
             text += chunk;
@@ -86,7 +86,7 @@ export function createNetworkCli(way: Way, { host, port, queries }: Where): Netw
             resolve({ status: answer.statusCode ?? 0, type: answer.headers["content-type"], body: text }),
           );
         });
-        asked.on("error", reject).end(body);
+        outgoing.on("error", reject).end(body);
       });
     } finally {
       socket.destroy();
@@ -105,7 +105,7 @@ export function createNetworkCli(way: Way, { host, port, queries }: Where): Netw
     return openNetworkStream({ ...(await connected()), path, clock: realClock, ...(onFrame && { onFrame }) });
   };
 
-  /** With a certificate the CLI asks for another name, and Console for none; without one it asks for the host. */
+  /** With a certificate the CLI sends another server name, and Console none; without one the host. */
   function handshake(): Promise<TLSSocket> {
     const certificate = "certificate" in way ? way.certificate : undefined;
     const servername = way.tool === "Console" ? "" : certificate ? `mtls.${host}` : host;

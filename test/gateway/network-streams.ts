@@ -19,7 +19,7 @@ export interface NetworkStream {
   leave(): void;
 }
 
-interface StreamAsked {
+interface StreamOptions {
   readonly socket: TLSSocket;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -33,8 +33,8 @@ export async function openNetworkStream({
   headers,
   clock,
   onFrame,
-}: StreamAsked): Promise<NetworkStream> {
-  // The library adds no TLS to what is TLS already, and offers compression unless it is told not to: these tools do not.
+}: StreamOptions): Promise<NetworkStream> {
+  // The library adds no TLS to what is TLS already, and offers compression by default: these tools do not.
   const webSocket = new WebSocket(`ws://${headers["host"]}${path}`, {
     ...{ headers, perMessageDeflate: false, createConnection: () => socket },
   });
@@ -87,7 +87,7 @@ export interface ShellEnd {
 const [stdout, stderr, result, failure] = [100, 101, 102, 103];
 
 /** Throws as the CLI does where the provider could not run it. */
-export async function readShell(open: (onFrame: NonNullable<StreamAsked["onFrame"]>) => Promise<NetworkStream>) {
+export async function readShell(open: (onFrame: NonNullable<StreamOptions["onFrame"]>) => Promise<NetworkStream>) {
   const end = Promise.withResolvers<Buffer>();
   const said = { [stdout as number]: "", [stderr as number]: "" };
   const stream = await open(([channel = 0, ...rest]) => {

@@ -1,6 +1,6 @@
 /**
- * Streams beside everything else: whatever is open towards the API server and stands still, a write does not wait for it; and
- * however many of them tenants have open at the gateway, others are answered. What waited for one of them would never end.
+ * Open streams delay nothing else: writes to the API server do not wait for stalled streams, and other clients of the gateway
+ * are answered. A request that waited for such a stream would never complete.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -33,7 +33,7 @@ function openKube(owner: Owner, kubeconfig: string): Kube {
   return kube;
 }
 
-test("writes wait for none of hundreds of logs, commands and watches that stand still", {
+test("hundreds of stalled logs, commands and watches → writes are not delayed", {
   timeout: 60_000,
 }, async (t) => {
   const face = await startHttpFace(t, await simulateBox(t));
@@ -59,7 +59,7 @@ test("writes wait for none of hundreds of logs, commands and watches that stand 
   );
 });
 
-test("a tenant's requests and what they change in the cluster wait for none of the others' streams", {
+test("other tenants' open streams → requests and deployments are not delayed", {
   timeout: 60_000,
 }, async (t) => {
   const quick = () => ({

@@ -1,4 +1,4 @@
-/** What an operator asks, and what the provider answers: over its socket while it runs, from its journal when it does not. */
+/** Operators' commands: over the control socket while the provider runs, else from its journal. */
 import assert from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -40,7 +40,7 @@ describe("a provider that bids", { concurrency: false }, () => {
     writeFileSync(path, text);
     return path;
   };
-  const asked = async <T>(about: string, question: Record<string, unknown>) =>
+  const query = async <T>(about: string, question: Record<string, unknown>) =>
     (await requestControl({ dataDir: provider.dataDir, name: about, params: question, clock: realClock })) as JsonOf<T>;
 
   before(async () => {
@@ -50,7 +50,7 @@ describe("a provider that bids", { concurrency: false }, () => {
     [small, large, hostile] = await provider.post(1n, smallGroup, { ...groupOfCpus(11_000n), name: "large" }, strange);
   });
 
-  test("orders shows each with its verdict, its price and its reason, the newest at the end", async () => {
+  test("orders lists verdict, price and reason, newest last", async () => {
     const { code, stdout } = await give("orders", ...at());
     assert.equal(code, 0);
     const [heading, ...rows] = stdout.trimEnd().split("\n");
@@ -62,7 +62,7 @@ describe("a provider that bids", { concurrency: false }, () => {
     assert.ok(rows.every((each) => !controlSigns.test(each)));
   });
 
-  test("orders --follow goes on with what is new, and ends with Ctrl-C", async (t) => {
+  test("orders --follow prints new orders until Ctrl-C", async (t) => {
     const following = startProgram(t, ["orders", "--follow", "--json", "--limit", "9", ...at()]);
     await following.says(new RegExp(`${hostile}`));
     const [fresh] = await provider.post(4n, groupOfCpus(12_000n));
@@ -72,15 +72,15 @@ describe("a provider that bids", { concurrency: false }, () => {
     assert.equal(await following.ended(), 0);
   });
 
-  test("screen says what it would bid, and that is what is bid", async () => {
-    const answer = await asked<ScreenResponse>("screen", { sdl, owner: provider.tenant });
+  test("screen reports the price of the later bid", async () => {
+    const answer = await query<ScreenResponse>("screen", { sdl, owner: provider.tenant });
     assert.deepEqual(
       answer.groups.map(({ decision }) => [decision["verdict"], decision["price"]]),
       [["bid", "10uact"]],
     );
   });
 
-  test("screen names what is missing, and ends with exit code 2", async () => {
+  test("screen that fails → the missing resources, exit code 2", async () => {
     const path = file("large.yaml", sdl.replace(/units: \S+/, "units: 200"));
     const { code, stdout } = await give("screen", path, "--owner", provider.tenant, ...at());
     assert.equal(code, 2);
@@ -91,8 +91,8 @@ describe("a provider that bids", { concurrency: false }, () => {
   const auditor = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr";
   const volume = "{ name: data, size: 1Gi, attributes: { persistent: true, class: beta2 } }";
   const mount = "params: { storage: { data: { mount: /data } } }";
-  /** What is wanted beyond the SDL as it is, what is changed in it for that, and the checks that say no. */
-  const misfits: { wants: string; change: [string, string][]; fails: string[] }[] = [
+  /** The additional demand, the replacements in the SDL, and the checks that fail. */
+  const rejectedSdls: { wants: string; change: [string, string][]; fails: string[] }[] = [
     { wants: "more than any node has", change: [["units: 0.5", "units: 200"]], fails: ["placementExists"] },
     {
       wants: "an attribute that we do not publish",
@@ -131,10 +131,10 @@ describe("a provider that bids", { concurrency: false }, () => {
     },
     { wants: "to pay too little", change: [["amount: 1000", "amount: 1"]], fails: ["priceWithinMax"] },
   ];
-  for (const { wants, change, fails } of misfits) {
-    test(`an SDL that wants ${wants} is screened as just that`, async () => {
+  for (const { wants, change, fails } of rejectedSdls) {
+    test(`SDL with ${wants} → screened with it`, async () => {
       const changed = change.reduce((text, [from, to]) => text.replace(from, to), sdl);
-      const { groups } = await asked<ScreenResponse>("screen", { sdl: changed, owner: provider.tenant });
+      const { groups } = await query<ScreenResponse>("screen", { sdl: changed, owner: provider.tenant });
       const { checks } = readDecision(groups[0]?.decision);
       const failed = checks.filter(({ verdict }) => verdict === "fail");
       assert.deepEqual(
@@ -144,7 +144,7 @@ describe("a provider that bids", { concurrency: false }, () => {
     });
   }
 
-  test("policies says what a file means and which orders and manifests it would reject, and nothing is changed", async () => {
+  test("policies explains a file and lists orders and manifests that it would reject, without changing anything", async () => {
     const rules = 'images: { refuse: ["*miner*"] }\nhostnames: { refuse: ["*.bank.example"], dry-run: true }\n';
     const path = file(
       "policies.yaml",
@@ -153,7 +153,7 @@ describe("a provider that bids", { concurrency: false }, () => {
     const expose = [{ ...sampleExpose, hosts: ["a.bank.example"] }];
     const services = [sampleService({ image: "x/miner:1", env: ["PASSWORD=correct-horse"], expose })];
     const { running } = provider;
-    // Of somebody whom the file does not refuse.
+    // Of a tenant whom the policy permits.
     const order = { ...parseOrderId(large ?? ""), owner: running.signer.address };
     const leaseId = formatLeaseId(running.bidOn(order));
     await running.journal.durable("test", ({ manifests }) =>
@@ -176,8 +176,8 @@ describe("a provider that bids", { concurrency: false }, () => {
     assert.match(about(large)[1], /^the policy offers less than 11 of cpu/);
   });
 
-  test("a file that is no SDL is rejected before anybody is asked, a huge one for its size", () => {
-    const refusalOf = (path: string) => {
+  test("invalid SDL file → rejected without a request; huge file → rejected for its size", () => {
+    const rejectionOf = (path: string) => {
       try {
         return soundSdlText(path);
       } catch (thrown) {
@@ -185,59 +185,59 @@ describe("a provider that bids", { concurrency: false }, () => {
       }
     };
     const huge = file("huge.yaml", `version: "2.0"\n${"a: b\n".repeat(2_000_000)}`);
-    assert.match(refusalOf(huge), /huge\.yaml is not a deployment that can be posted:\n.*10000015 characters/);
+    assert.match(rejectionOf(huge), /huge\.yaml is not a deployment that can be posted:\n.*10000015 characters/);
     const strange = file("strange.yaml", sdl.replaceAll("web", '"\\e[2J"'));
-    assert.match(refusalOf(strange), /service "\\x1b\[2J" name is invalid/);
-    assert.ok(!controlSigns.test(refusalOf(strange).replaceAll("\n", "")));
-    assert.match(refusalOf(join(folder, "nothing")), /no such file/);
+    assert.match(rejectionOf(strange), /service "\\x1b\[2J" name is invalid/);
+    assert.ok(!controlSigns.test(rejectionOf(strange).replaceAll("\n", "")));
+    assert.match(rejectionOf(join(folder, "nothing")), /no such file/);
   });
 
-  test("pause lasts over a restart, and a dry run changes nothing", async () => {
+  test("pause survives a restart, dry run changes nothing", async () => {
     const paused = () => provider.running.engine.paused?.reason;
-    const dryRun = await asked<PauseResponse>("pause", { reason: "new disks", dryRun: true });
+    const dryRun = await query<PauseResponse>("pause", { reason: "new disks", dryRun: true });
     assert.deepEqual(dryRun, { dryRun: true, after: { reason: "new disks" } });
     assert.equal(paused(), undefined);
     assert.match((await give("pause", "--reason", "new disks", ...at())).stdout, /^bidding is paused \(new disks\)/);
     await provider.restart();
     assert.equal(paused(), "new disks");
-    const { groups } = await asked<ScreenResponse>("screen", { sdl, owner: provider.tenant });
+    const { groups } = await query<ScreenResponse>("screen", { sdl, owner: provider.tenant });
     assert.match(JSON.stringify(groups[0]?.decision), /new disks/);
-    const dry = await asked<PauseResponse>("resume", { dryRun: true });
+    const dry = await query<PauseResponse>("resume", { dryRun: true });
     assert.deepEqual([dry.before?.reason, paused()], ["new disks", "new disks"]);
     assert.match((await give("resume", ...at())).stdout, /^bidding goes on; .*\nit was paused at .* \(new disks\)/);
     assert.equal(paused(), undefined);
-    assert.deepEqual(await asked<PauseResponse>("resume", {}), { dryRun: false });
+    assert.deepEqual(await query<PauseResponse>("resume", {}), { dryRun: false });
   });
 
-  test("pause from a time on takes a time to come, with its zone, or a duration", async () => {
+  test("pause --from takes a future time with its zone, or a duration", async () => {
     const nowMs = Date.UTC(2026, 10, 16);
     for (const from of ["yesterday", "2026-12-01", "2026-12-01T22:00", "2020-01-01T00:00:00Z", "-1h", "5", ""])
       assert.throws(() => timeIn(from, nowMs), { code: "AKP_VALUE_MALFORMED" }, from);
     assert.equal(timeIn("90m", nowMs), nowMs + 5_400_000);
     assert.equal(timeIn("2026-11-17T01:00:00+01:00", nowMs), nowMs + 86_400_000);
-    const { after } = await asked<PauseResponse>("pause", { reason: "x", fromMs: 4e12, dryRun: true });
+    const { after } = await query<PauseResponse>("pause", { reason: "x", fromMs: 4e12, dryRun: true });
     assert.deepEqual(after, { reason: "x", fromMs: 4e12 });
   });
 
-  test("a question that makes no sense is rejected in words", async () => {
-    await assert.rejects(asked("orders", { limit: 0 }), { code: "AKP_QUESTION_REFUSED" });
-    await assert.rejects(asked("orders", { limit: "all" }), { code: "AKP_QUESTION_REFUSED" });
-    await assert.rejects(asked("why", { id: "x".repeat(1_000) }), { code: "AKP_QUESTION_REFUSED" });
-    await assert.rejects(asked("screen", { sdl: "{", owner: "" }), { code: "AKP_SDL_REFUSED" });
-    await assert.rejects(asked("pause", { reason: "x".repeat(1_000) }), { code: "AKP_QUESTION_REFUSED" });
+  test("invalid query → rejected with the reason", async () => {
+    await assert.rejects(query("orders", { limit: 0 }), { code: "AKP_QUESTION_REFUSED" });
+    await assert.rejects(query("orders", { limit: "all" }), { code: "AKP_QUESTION_REFUSED" });
+    await assert.rejects(query("why", { id: "x".repeat(1_000) }), { code: "AKP_QUESTION_REFUSED" });
+    await assert.rejects(query("screen", { sdl: "{", owner: "" }), { code: "AKP_SDL_REFUSED" });
+    await assert.rejects(query("pause", { reason: "x".repeat(1_000) }), { code: "AKP_QUESTION_REFUSED" });
   });
 
-  test("an order that was never seen is told from one that is forgotten, with exit code 1", async () => {
+  test("unknown order and pruned order → different messages, exit code 1", async () => {
     const { code, stderr } = await give("why", `${provider.tenant}/999`, ...at());
     assert.equal(code, 1);
     assert.match(stderr, /no order .*\/999 is known; the oldest order that is remembered was seen \d{4}-/);
   });
 
-  test("the socket is for this user only", () => {
+  test("socket is accessible to its user only", () => {
     assert.equal(statSync(join(provider.dataDir, "control.sock")).mode & 0o777, 0o600);
   });
 
-  test("why says the same over the socket and, when the provider has stopped, from the journal", async (t) => {
+  test("why prints the same from the socket and, after a stop, from the journal", async (t) => {
     await provider.accept(provider.running.bidOn(parseOrderId(small ?? "")));
     await eventually("it is won", () => provider.running.engine.orders(9).some(({ outcome }) => outcome === "won"));
     const following = startProgram(t, ["orders", "--follow", ...at()]);

@@ -68,7 +68,7 @@ const intended: readonly IntendedAnswer[] = [
     ...rejectedWith("unauthorized access"),
   },
   {
-    why: "groups are checked for whoever sends one",
+    why: "groups are validated for any client",
     of: /^GET \/validate$/,
     status: 422,
     body: "EOF\n",
@@ -79,7 +79,7 @@ const intended: readonly IntendedAnswer[] = [
     headers: sent.nothing,
   },
   {
-    why: "HTTP/1.1 is what Node says to everybody; the connection ends as it should",
+    why: "Node answers with HTTP/1.1; the connection ends as recorded",
     of: /^HTTP\/1\.0 GET/,
     line: "HTTP/1.1 200 OK",
   },
@@ -102,7 +102,7 @@ const intended: readonly IntendedAnswer[] = [
   },
 ];
 
-test("strangers are answered as the network's gateway answered them", async () => {
+test("public routes → the recorded answers of the Go gateway", async () => {
   await using owner = createOwner();
   const stage = await startGatewayStage(owner);
   const { volatile, vectors } = readGatewayVectors("public.json");

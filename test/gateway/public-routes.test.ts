@@ -22,15 +22,15 @@ interface Openapi {
   readonly components: { readonly securitySchemes: Readonly<Record<string, unknown>> };
 }
 
-test("what strangers may know of a running provider", async (t) => {
+test("public routes of a running provider", async (t) => {
   const tokenFile = join(temporaryFolder(t), "token");
   const token = "0123456789abcdef0123456789abcdef";
   writeFileSync(tokenFile, `${token}\n`);
   const stage = await startGatewayStage(t, { gateway: { metricsTokenFile: tokenFile } });
   await metricsAreShownByHalves(stage, token);
   await everyRouteIsInTheDocument(stage);
-  await credentialsThatAreNotGoodAreRefusedEverywhere(stage);
-  await troubleIsSaid(stage);
+  await invalidCredentialsAreRejected(stage);
+  await outageIsReported(stage);
 });
 
 async function metricsAreShownByHalves(stage: GatewayStage, token: string): Promise<void> {
@@ -63,9 +63,9 @@ async function everyRouteIsInTheDocument(stage: GatewayStage): Promise<void> {
   const operations = Object.entries(document.paths).flatMap(([path, verbs]) =>
     Object.entries(verbs).map(([verb, operation]) => ({ path, verb, operation })),
   );
-  const asked = operations.map(({ path, verb }) => `${verb} ${path}`);
+  const described = operations.map(({ path, verb }) => `${verb} ${path}`);
   for (const wanted of ["get /status", "get /version", "put /deployment/{dseq}/manifest", "post /hostname/migrate"]) {
-    assert(asked.includes(wanted), `${wanted} in ${asked.join(", ")}`);
+    assert(described.includes(wanted), `${wanted} in ${described.join(", ")}`);
   }
   assert.equal(new Set(operations.map(({ operation }) => operation.operationId)).size, operations.length);
   for (const { path, verb, operation } of operations) {
@@ -83,19 +83,19 @@ async function everyRouteIsInTheDocument(stage: GatewayStage): Promise<void> {
     }
     const schemes = operation.security.flatMap((each) => Object.keys(each));
     assert(schemes.every((scheme) => scheme in document.components.securitySchemes));
-    // The document is not told from one thing and the server from another.
+    // The same status as in the document.
     const answer = await ask(stage, { method: verb.toUpperCase(), path: path.replaceAll(/\{\w+\}/g, "1") });
     assert(![404, 405].includes(answer.status), `${verb} ${path}: ${answer.status}`);
     assert.equal(answer.status === 401, !operation.security.some((each) => Object.keys(each).length === 0), path);
   }
 }
 
-async function credentialsThatAreNotGoodAreRefusedEverywhere(stage: GatewayStage): Promise<void> {
+async function invalidCredentialsAreRejected(stage: GatewayStage): Promise<void> {
   for (const path of ["/address", "/version", "/healthz", "/readyz", "/openapi.json", "/lease/x/1/1/status"]) {
     const { status, body } = await ask(stage, { path, authorization: "Bearer of.bad.news" });
     assert.deepEqual([status, body], [401, '{"message":"JWT is invalid"}'], path);
   }
-  // Whoever has sent something has a key on the chain.
+  // An account has a key on the chain after its first transaction.
   await stage.tenant.lease(1n);
   const authorization = stage.tenant.bearer();
   const { status, body } = await ask(stage, { path: "/lease/x/1/1/status", authorization });
@@ -103,17 +103,17 @@ async function credentialsThatAreNotGoodAreRefusedEverywhere(stage: GatewayStage
   assert.equal((await ask(stage, { path: "/lease/x/1/1/status" })).status, 401);
 }
 
-async function troubleIsSaid(stage: GatewayStage): Promise<void> {
+async function outageIsReported(stage: GatewayStage): Promise<void> {
   const ready = await ask(stage, { path: "/readyz" });
   const dependencies = { chain: "ok", certificate: "ok", inventory: "ok", kubernetes: "ok" };
   assert.deepEqual([ready.status, JSON.parse(ready.body)], [200, { ready: true, dependencies }]);
   stage.cluster.faults.leaderless();
   stage.cluster.faults.cutWatches();
-  const { body } = await eventually("trouble with the API server", async () => {
+  const { body } = await eventually("the outage to be reported", async () => {
     const answer = await ask(stage, { path: "/readyz" });
     return answer.status === 503 && answer;
   });
-  // What is told to operators names servers of theirs.
+  // Operators' messages name their servers.
   assert.match(
     body,
     /^\{"ready":false,"dependencies":\{"chain":"ok".*"kubernetes":"the Kubernetes API server does not answer"/,

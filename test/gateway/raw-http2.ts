@@ -25,7 +25,7 @@ export function rawFrame(type: number, flag: number, stream: number, payload: Bu
   return Buffer.concat([head, payload]);
 }
 
-/** Each header as a literal that nobody remembers; names and values are short and plain. */
+/** Each header as a literal without indexing; names and values are short ASCII. */
 export function headerBlock(path: string): Buffer {
   const headers = [
     [":method", "POST"],

@@ -1,5 +1,5 @@
 /**
- * What the network's own gateway answered, and how ours is held against it. Values of the recording that differ elsewhere
+ * Recorded answers of the Go gateway, and their comparison with ours. Values of the recording that differ elsewhere
  * (addresses, numbers of deployments, names of pods) are mapped to ours; what differs on purpose is a row with its reason.
  */
 import assert from "node:assert/strict";
@@ -13,7 +13,7 @@ interface RecordedRequest {
   readonly path: string;
   readonly headers?: Pairs;
   readonly body?: string;
-  /** Who asked, in the recorder's words. */
+  /** The client, in the recorder's words. */
   readonly auth?: string;
   /** Instead of method and path: the bytes that were sent. */
   readonly raw?: string;
@@ -89,7 +89,7 @@ export function createTranslation(pairs: Readonly<Record<string, string>>): (rec
   return (recorded) => sorted.reduce((text, [theirs, ours]) => text.replaceAll(theirs, ours), recorded);
 }
 
-/** What was asked, ready to be asked of ours; whoever asks adds the credentials that `auth` names. */
+/** The recorded request for our gateway, without the credentials that `auth` names. */
 export function requestOf({ request }: RecordedVector, translate: (recorded: string) => string): GatewayRequest {
   const { method, path, headers, body } = request;
   const others = headers
@@ -103,7 +103,7 @@ export function requestOf({ request }: RecordedVector, translate: (recorded: str
   };
 }
 
-/** Where ours answers otherwise on purpose. Only what is given differs. */
+/** An intended difference: only the given fields differ. */
 export interface IntendedAnswer {
   readonly why: string;
   /** Names of the recordings. */
@@ -157,7 +157,7 @@ export function checkAllSeen(unseen: ReadonlySet<{ readonly why: string }>): voi
   assert.deepEqual(left, [], "intended differences that nothing shows");
 }
 
-/** Recordings that wait to be asked; at the end, none may. */
+/** Recordings that are not replayed yet; at the end, none may be left. */
 export function createRecordings<Vector extends RecordedVector>(vectors: readonly Vector[]) {
   const waiting = new Set(vectors);
   return {
@@ -170,7 +170,7 @@ export function createRecordings<Vector extends RecordedVector>(vectors: readonl
     },
     finish(): void {
       const left = [...waiting].map(({ name }) => name);
-      assert.deepEqual(left, [], "not asked");
+      assert.deepEqual(left, [], "not replayed");
     },
   };
 }

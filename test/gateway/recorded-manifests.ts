@@ -105,7 +105,7 @@ export function groupsOf(manifest: Manifest): GroupSpec[] {
   }));
 }
 
-/** The manifests that others are told by, as text. */
+/** The manifests that others are derived from, as text. */
 export interface KnownManifests {
   readonly d1: string;
   readonly d6: string;

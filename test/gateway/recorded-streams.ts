@@ -1,4 +1,4 @@
-/** What was streamed by the network's own gateway, asked of ours over TLS: the same frames and the same end, but for listed differences. */
+/** Replays recorded streams of the Go gateway over TLS: the same frames and end, except for listed differences. */
 import assert from "node:assert/strict";
 import type { GatewayConnection, GatewayRequest } from "../support/gateway-client.ts";
 import { type Frame, openStream, upgradeHeaders } from "../support/stages/stream-stage.ts";
@@ -25,7 +25,7 @@ export interface RecordedStream extends RecordedVector {
   readonly end?: string;
 }
 
-/** Where ours streams or ends otherwise on purpose. Only what is given differs; of several, the last says so. */
+/** An intended difference: only the given fields differ; of several, the last counts. */
 export interface IntendedStream {
   readonly why: string;
   readonly of: RegExp | ((vector: RecordedStream) => boolean);
@@ -46,7 +46,7 @@ interface StreamComparison {
 }
 
 /** More than any answer takes; a pause of a kubelet is not among them. */
-const patienceMs = 60_000;
+const limitMs = 60_000;
 
 export function createStreamComparison({ show, intended, answers = [], translate }: StreamComparison) {
   const answered = createComparison(answers, translate);
@@ -62,7 +62,7 @@ export function createStreamComparison({ show, intended, answers = [], translate
     const isUpgrade = vector.request.upgrade === true;
     const headers = [...(isUpgrade ? upgradeHeaders : []), ...(request.headers ?? [])];
     const client = await openStream(port, { ...request, headers });
-    const timer = setTimeout(() => client.socket.destroy(), patienceMs);
+    const timer = setTimeout(() => client.socket.destroy(), limitMs);
     try {
       const { answer } = client;
       assert(answer, `an answer to ${vector.name}`);
@@ -79,8 +79,8 @@ export function createStreamComparison({ show, intended, answers = [], translate
       await then();
       if (!goesOn) {
         await client.until(() => client.close !== undefined);
-        const isAsked = recorded.some(({ dir, type }) => dir === "client" && type === "close");
-        if (client.close && !isAsked)
+        const isClosedByClient = recorded.some(({ dir, type }) => dir === "client" && type === "close");
+        if (client.close && !isClosedByClient)
           client.send("close", client.frames.findLast(({ type }) => type === "close")?.bytes);
         await client.until(() => client.isEnded);
       }

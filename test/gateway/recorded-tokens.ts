@@ -70,10 +70,10 @@ export function isAllowed(identity: CallerIdentity, route: string, lease: LeaseN
   assert(scope, route);
   if (!identity.mayUseProvider) return false;
   if (!pathname.startsWith("/lease")) return identity.mayUseDeployment(lease.dseq, scope);
-  const asked = { ...lease, dseq: BigInt(pathname.split("/")[2] ?? "") };
-  if (!identity.mayUseLease(asked) || !identity.mayUseLease(asked, scope)) return false;
+  const leaseId = { ...lease, dseq: BigInt(pathname.split("/")[2] ?? "") };
+  if (!identity.mayUseLease(leaseId) || !identity.mayUseLease(leaseId, scope)) return false;
   const service = named ?? searchParams.get("service");
-  return service === null || (identity.servicesOf(asked, scope)?.has(service) ?? true);
+  return service === null || (identity.servicesOf(leaseId, scope)?.has(service) ?? true);
 }
 
 const scopeOf: Readonly<Record<string, TokenScope>> = {

@@ -1,4 +1,4 @@
-/** Of every check of the bid engine, tenants hear over REST and over gRPC what `screen` says: asked over TLS, with real messages. */
+/** Failed bid checks over REST, gRPC and `screen`: the same reasons, over TLS with real messages. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BidScreeningRequest, BidScreeningResponse } from "@akashnetwork/chain-sdk/private-types/provider.akash.v1";
@@ -32,7 +32,7 @@ import { groupSpecJson } from "./group-spec-json.ts";
 
 const { signal } = new AbortController();
 
-interface Told {
+interface Screened {
   readonly passed: boolean;
   readonly reasons: readonly string[];
   readonly price: string | undefined;
@@ -80,15 +80,15 @@ async function startScreening(t: Owner) {
     decide,
     post,
     call,
-    async overRest(group: GroupSpec, hostnames: string[] = []): Promise<Told> {
+    async overRest(group: GroupSpec, hostnames: string[] = []): Promise<Screened> {
       const { status, body } = await post({ group_spec: groupSpecJson(group), hostnames });
       assert.equal(status, 200, body);
       const { passed, reasons = [], price, resource_offers: offers = [] } = JSON.parse(body);
       return { passed, reasons, price: price && priceOf(price), offers: offers.length };
     },
-    async overGrpc(method: string, group: GroupSpec, hostnames: string[] = []): Promise<Told> {
-      const asked = BidScreeningRequest.fromPartial({ groupSpec: writeGroupSpec(group), hostnames });
-      const reply = await call(method, BidScreeningRequest.encode(asked).finish());
+    async overGrpc(method: string, group: GroupSpec, hostnames: string[] = []): Promise<Screened> {
+      const request = BidScreeningRequest.fromPartial({ groupSpec: writeGroupSpec(group), hostnames });
+      const reply = await call(method, BidScreeningRequest.encode(request).finish());
       assert.equal(reply.status, grpcCodes.OK, reply.words);
       const { passed, reasons, price } = BidScreeningResponse.decode(reply.message);
       // In the npm package there was one offer for all of them.
@@ -102,7 +102,7 @@ function priceOf({ denom, amount }: { readonly denom: string; readonly amount: s
   return formatDecCoin(parseDecCoin(`${amount}${denom}`));
 }
 
-test("of every check, REST and gRPC tell what `screen` says", async (t) => {
+test("each failed check → the same reasons over REST, gRPC and `screen`", async (t) => {
   const stage = await startScreening(t);
   const all: Readonly<Record<string, Pick<FailingOrder, "inputs" | "pricing">>> = {
     ...failingOrders,
@@ -114,7 +114,7 @@ test("of every check, REST and gRPC tell what `screen` says", async (t) => {
       const { group } = order.inputs.request;
       const decision = await stage.decide(group);
       const passed = decision.verdict === "bid";
-      const expected: Told = {
+      const expected: Screened = {
         passed,
         reasons: passed ? [] : reasonsOf(decision, group),
         price: passed && decision.price ? formatDecCoin(decision.price) : undefined,
@@ -131,21 +131,21 @@ test("of every check, REST and gRPC tell what `screen` says", async (t) => {
 test("host taken, group missing, too many requests, unreadable → the same answer in all APIs", async (t) => {
   const stage = await startScreening(t);
   const { group } = someInputs().request;
-  for (const told of [
+  for (const screened of [
     await stage.overRest(group, ["taken.example.com"]),
     await stage.overGrpc("BidScreening", group, ["taken.example.com"]),
   ]) {
-    assert.deepEqual(told.reasons, ["hostname unavailable: it is in use"]);
+    assert.deepEqual(screened.reasons, ["hostname unavailable: it is in use"]);
   }
   const none = BidScreeningResponse.decode((await stage.call("BidScreening", new Uint8Array())).message);
   assert.deepEqual(none.reasons, ["missing group spec"]);
   const garbage = await stage.call("BidScreening", Buffer.from([0x0a, 0xff]));
   assert.deepEqual([garbage.status, garbage.words.includes("BidScreeningRequest")], [grpcCodes.Internal, true]);
   stage.set({ inputs: someInputs() }, 7);
-  const asked = BidScreeningRequest.encode(
+  const request = BidScreeningRequest.encode(
     BidScreeningRequest.fromPartial({ groupSpec: writeGroupSpec(group) }),
   ).finish();
-  const refused = await stage.call("BidScreening", asked);
-  assert.deepEqual([refused.status, refused.headers["retry-after"]], [grpcCodes.ResourceExhausted, "7"]);
+  const rejected = await stage.call("BidScreening", request);
+  assert.deepEqual([rejected.status, rejected.headers["retry-after"]], [grpcCodes.ResourceExhausted, "7"]);
   assert.equal((await stage.post({ group_spec: groupSpecJson(group) })).header("Retry-After"), "7");
 });

@@ -1,4 +1,4 @@
-/** What tenants may try out before they have an order, asked over TLS of a provider that runs. */
+/** Screening of groups over TLS, by a running provider. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { explain } from "../../src/bidengine/decision/decision.ts";
@@ -13,14 +13,14 @@ import { groupOfCpus, smallGroup } from "../support/stages/bid-stage.ts";
 import { startGatewayStage } from "../support/stages/gateway-stage.ts";
 import { groupSpecJson } from "./group-spec-json.ts";
 
-test("groups are tried out: what is allowed, whether we would bid and why not, a little for everybody", async (t) => {
+test("screening of groups", async (t) => {
   await using owner = createOwner();
   const stage = await startGatewayStage(owner, { tenants: 2 });
   const { port, tenants, services } = stage;
   const [tenant, other] = tenants;
   const engine = await services.bidengine;
   assert.ok(tenant && other && engine);
-  // Whoever has never sent anything has no key on the chain.
+  // An account without transactions has no key on the chain.
   for (const { address, send } of [tenant, other]) {
     const amount = [{ denom: "uakt", amount: "1" }];
     await send(packMessage("send", { fromAddress: address, toAddress: address, amount }));
@@ -34,14 +34,14 @@ test("groups are tried out: what is allowed, whether we would bid and why not, a
     return JSON.parse(answer.body);
   };
 
-  await t.test("a group that the network allows comes back as it was read", async () => {
+  await t.test("valid group → returned as parsed", async () => {
     const json = groupSpecJson(smallGroup);
     const { status, body } = await validate(JSON.stringify({ ...json, unknown: 1 }));
     assert.equal(status, 200, body);
     assert.deepEqual(JSON.parse(body), json);
   });
 
-  await t.test("what is wrong with a group is told", async () => {
+  await t.test("invalid group → the reason", async () => {
     const none = await validate("");
     assert.deepEqual([none.status, none.body], [422, "EOF\n"]);
     const list = await validate("[]");
@@ -51,12 +51,12 @@ test("groups are tried out: what is allowed, whether we would bid and why not, a
     assert.match(small.body, /^group validation error: unit 1: cpu in thousandths must be from 10 to 384000, not 1\n$/);
   });
 
-  await t.test("who is nobody screens nothing", async () => {
+  await t.test("screening without credentials → rejected", async () => {
     const { status, body } = await screen("{}", "");
     assert.deepEqual([status, body], [401, '{"message":"unauthorized access"}']);
   });
 
-  await t.test("a body that cannot be read is a bad request, and one without a group says so", async () => {
+  await t.test("invalid body → 400, missing group → 400 with the reason", async () => {
     assert.deepEqual([(await screen("{")).status, (await screen("{")).body], [400, "unexpected EOF\n"]);
     assert.equal((await screen('{"group_spec":{"name":1}}')).status, 400);
     assert.equal((await screen("{}")).body, '{"passed":false,"reasons":["missing group spec"]}');
@@ -66,9 +66,9 @@ test("groups are tried out: what is allowed, whether we would bid and why not, a
     "what we would bid on passes with the offer and the price of `screen`, and nothing is reserved",
     async () => {
       const before = (await stage.services.cluster)?.capacity.sold;
-      const asked = { owner: tenant.address, group: smallGroup, reclamationWindowNs: undefined };
+      const request = { owner: tenant.address, group: smallGroup, reclamationWindowNs: undefined };
       const decision = await eventually("a bid", async () => {
-        const decided = await engine.screen(asked);
+        const decided = await engine.screen(request);
         return decided.verdict === "bid" && decided;
       });
       const answer = await screened(smallGroup, { hostnames: ["free.example.com"] });
@@ -84,7 +84,7 @@ test("groups are tried out: what is allowed, whether we would bid and why not, a
     },
   );
 
-  await t.test("what we would not bid on says why, as `screen` does", async () => {
+  await t.test("no bid → the reason, as from `screen`", async () => {
     const large = groupOfCpus(100_000n);
     const decision = await engine.screen({ owner: tenant.address, group: large, reclamationWindowNs: undefined });
     assert.match(explain(decision)[0] ?? "", /placementExists/);
@@ -94,18 +94,18 @@ test("groups are tried out: what is allowed, whether we would bid and why not, a
     });
   });
 
-  await t.test("a host name that cannot be had is a reason", async () => {
+  await t.test("unavailable host name → a reason", async () => {
     const { passed, reasons } = await screened(smallGroup, { hostnames: ["provider.example.com"] });
     assert.equal(passed, false);
     assert.match(reasons[0], /^hostname unavailable: /);
   });
 
-  await t.test("who asks too often is told when to come again, and another is not kept waiting", async () => {
+  await t.test("too many requests → Retry-After, and another tenant is not delayed", async () => {
     const body = JSON.stringify({ group_spec: groupSpecJson(smallGroup) });
-    let refused = await screen(body);
-    for (let n = 0; n < screeningPerAccount.atOnce && refused.status === 200; n += 1) refused = await screen(body);
-    assert.equal(refused.status, 429);
-    assert.match(refused.header("Retry-After") ?? "", /^[1-9]\d?$/);
+    let rejected = await screen(body);
+    for (let n = 0; n < screeningPerAccount.atOnce && rejected.status === 200; n += 1) rejected = await screen(body);
+    assert.equal(rejected.status, 429);
+    assert.match(rejected.header("Retry-After") ?? "", /^[1-9]\d?$/);
     assert.equal((await screen(body, other.bearer())).status, 200);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Every shell that the network's own gateway was asked for, asked of a whole provider of ours over TLS, with leases of the same
- * shape: the same frames in the same order and the same end, but for the differences listed here.
+ * Replays every recorded shell against a whole provider over TLS, with leases of the same shape: the same frames in the same
+ * order and the same end, except for the differences listed here.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -42,7 +42,7 @@ interface IntendedShell {
   readonly why: string;
   readonly of: RegExp;
   /** What comes instead, each with its code before it. */
-  readonly told?: readonly (string | RegExp)[];
+  readonly frames?: readonly (string | RegExp)[];
   readonly code?: number;
 }
 
@@ -52,32 +52,32 @@ const leaseClosed = /^102 \{"exit_code":137,"message":".*lease.*"\}\n$/;
 
 const intended: readonly IntendedShell[] = [
   {
-    ...{ why: "nothing that was not run looks like success", told: [noLease] },
+    ...{ why: "nothing that was not run looks like success", frames: [noLease] },
     of: /^(unknown [gd]seq|lease of another owner|shell, closed, namespace gone|shell, lease active, no manifest sent)$/,
   },
   {
     ...{ why: "nor does what cannot be known", of: /^API server unreachable/ },
-    told: [/^102 \{"exit_code":0,"message":"what our leases have in the cluster is not known right now: .+"\}\n$/],
+    frames: [/^102 \{"exit_code":0,"message":"what our leases have in the cluster is not known right now: .+"\}\n$/],
   },
   {
     ...{ why: "an empty frame of input ends the input", of: /bare code 104 are ignored$/ },
-    told: ['102 {"exit_code":0}\n'],
+    frames: ['102 {"exit_code":0}\n'],
   },
   {
     ...{ why: "an empty word is a word", of: /^an empty argument cuts the command$/ },
-    told: ["100 a  b\n", '102 {"exit_code":0}\n'],
+    frames: ["100 a  b\n", '102 {"exit_code":0}\n'],
   },
   {
     ...{ why: "commands end with their client", of: /^processes left after clients went away$/ },
-    told: ['102 {"exit_code":0}\n'],
+    frames: ['102 {"exit_code":0}\n'],
   },
   {
     ...{ why: "a shell ends with its lease, and says so", of: /^shell open, then the deployment is closed$/ },
-    told: [leaseClosed],
+    frames: [leaseClosed],
   },
   {
     ...{ why: "and so at a terminal", of: /^shell with tty open, then the deployment is closed$/ },
-    told: ["100 / # ", leaseClosed],
+    frames: ["100 / # ", leaseClosed],
   },
   { why: "a close frame is always answered", of: /^client sends close 1000, no stdin$/, code: 1000 },
 ];
@@ -85,7 +85,7 @@ const intended: readonly IntendedShell[] = [
 /** Ends of tokens. */
 const leases = { access: "granular" };
 
-test("what was asked of the network's gateway about shells gets its frames, or listed ones", async (t) => {
+test("recorded shells → the recorded frames, or listed differences", async (t) => {
   const slow = new Set<string>();
   const broken = new Map<string, object>();
   const stage = await startGatewayStage(t, {
@@ -132,7 +132,7 @@ test("what was asked of the network's gateway about shells gets its frames, or l
       await two.deployed(4_100_005n, oneService());
       await two.deployed(4_100_103n, oneService());
     })(),
-    // His key is known to the chain from then on.
+    // From now on the chain knows the tenant's key.
     three.lease(1n),
   ]);
   const certificate = await one.certificate();
@@ -167,7 +167,7 @@ test("what was asked of the network's gateway about shells gets its frames, or l
         return;
       }
       assert.equal(client.answer.status, 101, name);
-      const told = () => merged(client.frames.flatMap(({ type, bytes }) => (type === "binary" ? [bytes] : [])));
+      const received = () => merged(client.frames.flatMap(({ type, bytes }) => (type === "binary" ? [bytes] : [])));
       let wanted = merged([]);
       let hasLeft = false;
       const seen: Buffer[] = [];
@@ -178,26 +178,26 @@ test("what was asked of the network's gateway about shells gets its frames, or l
           continue;
         }
         // What is answered to what was sent before comes first.
-        if (!row?.told) await client.until(() => JSON.stringify(told()) === JSON.stringify(wanted));
+        if (!row?.frames) await client.until(() => JSON.stringify(received()) === JSON.stringify(wanted));
         if (frame.type === "tcp reset/close") hasLeft = true;
         else if (frame.type === "close") client.send("close", Buffer.of(0x03, 0xe8));
         else if (frame.type !== "pong") client.send(frame.type as "text", bytesOf(frame));
       }
       if (hasLeft) return;
       if (name.includes("then the deployment is closed")) {
-        await client.until(() => !name.includes("tty") || told().length > 0);
+        await client.until(() => !name.includes("tty") || received().length > 0);
         openShells += 1;
         await eventually("both of them", () => openShells === 2);
         closing ??= two.close(4_100_103n);
         await closing;
       }
-      const hasResult = wanted.some((text) => text.startsWith("102 ")) || row?.told !== undefined;
+      const hasResult = wanted.some((text) => text.startsWith("102 ")) || row?.frames !== undefined;
       // After its last frame the Go provider just hangs up; we say that all is well.
       const code = row?.code ?? (hasResult ? 1000 : (close?.code ?? null));
       if (code === null) await quiet(client);
       else await client.until(() => client.close !== undefined);
-      if (row?.told) matches(told(), row.told, name);
-      else assert.deepEqual(told(), wanted, name);
+      if (row?.frames) matches(received(), row.frames, name);
+      else assert.deepEqual(received(), wanted, name);
       assert.equal(client.close?.code ?? null, code, name);
       if (row) unseen.delete(row);
       if (code === null) return;
@@ -269,7 +269,7 @@ function bytesOf({ type, code, text = "", base64, length }: RecordedFrame): Buff
     : Buffer.from(text);
 }
 
-/** How output is cut into frames, nobody can say; and a shell has more manners than ours in the box. */
+/** Output is split into frames arbitrarily, and a real shell prints more than the simulated one. */
 function merged(frames: readonly Buffer[]): string[] {
   const all: { code: number; text: string }[] = [];
   for (const frame of frames) {
@@ -291,11 +291,11 @@ function plain(text: string): string {
     .replace(/\/dev\/pts\/\d+/, "/dev/pts/N");
 }
 
-function matches(told: readonly string[], wanted: readonly (string | RegExp)[], name: string): void {
-  assert.equal(told.length, wanted.length, `${name}: ${told.join()}`);
+function matches(received: readonly string[], wanted: readonly (string | RegExp)[], name: string): void {
+  assert.equal(received.length, wanted.length, `${name}: ${received.join()}`);
   for (const [index, want] of wanted.entries()) {
-    if (want instanceof RegExp) assert.match(told[index] ?? "", want, name);
-    else assert.equal(told[index], want, name);
+    if (want instanceof RegExp) assert.match(received[index] ?? "", want, name);
+    else assert.equal(received[index], want, name);
   }
 }
 

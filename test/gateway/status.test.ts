@@ -1,4 +1,4 @@
-/** What `/status` shows of a provider that runs, also while nobody that it stands on answers. */
+/** `/status` of a running provider, also while chain and cluster do not answer. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createProviderStatus } from "../../src/gateway/status/provider-status.ts";
@@ -11,7 +11,7 @@ import { createTenant } from "../support/lease-tenant.ts";
 import { cell } from "../support/samples/lease-sdl.ts";
 import { onLeaseStage } from "../support/stages/lease-stage.ts";
 
-test("leases, promises and what is free show within a second, and stay shown with their age while chain and cluster are away", async (t) => {
+test("status shows leases, bids and free resources within a second, and their age while chain and cluster do not answer", async (t) => {
   await onLeaseStage({ dir: memoryFolder(t), blockMs: 6_000 }, async (stage) => {
     const rpc = faultTransport(stage.node.transport());
     const { services } = stage.start({ nodes: () => [rpc] });

@@ -1,4 +1,4 @@
-/** What ends the streams of a tenant, at a whole provider over TLS: by the real chain, real tokens and real certificates. */
+/** Ends of tenants' streams at a whole provider over TLS, with an embedded chain, tokens and certificates. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { providerLeaseV1ServiceLogsRequest } from "../../src/runtime/grpc/akash-proto.ts";

@@ -12,7 +12,7 @@ const mostMb = 250;
 
 /**
  * A network of its own, with packets and buffers of an ordinary line. On loopback the kernel takes up to 4 MB for each reader,
- * until it has no more for anybody on this machine.
+ * until its memory for sockets is used up.
  */
 const line = [
   "ip link set lo up mtu 1500",
@@ -38,4 +38,4 @@ async function readOnce(t: TestContext): Promise<SlowReading> {
 }
 
 // It starts four processes and holds the streams for two pings.
-if (thorough) test("hundreds of readers who are behind cost little memory, and others are answered meanwhile", hold);
+if (thorough) test("hundreds of slow readers → little memory, and others are answered meanwhile", hold);

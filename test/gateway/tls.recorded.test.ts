@@ -16,17 +16,17 @@ interface Offer {
   readonly alpn?: readonly string[];
 }
 
-/** Where ours does otherwise, by the names of the recordings. */
+/** Intended differences, by recording. */
 const intended: Readonly<Record<string, { readonly why: string; readonly ours: object }>> = {
   "REST: session tickets and resumption": {
     why: "OpenSSL gives two tickets where Go gives one; either is good once",
     ours: { ticketsReceived: 2, resumed: true },
   },
 };
-/** What only a trace of the handshake shows; who is asked for a certificate shows in what becomes of one. */
+/** Visible only in a trace of the handshake; a certificate request shows in the responses. */
 const traced = /handshake messages/;
 
-test("handshakes come out as they did at the network's gateway", async () => {
+test("handshakes → the recorded results of the Go gateway", async () => {
   await using owner = createOwner();
   const stage = await startGatewayStage(owner);
   const { vectors, translate } = recorded(stage);
@@ -41,7 +41,7 @@ test("handshakes come out as they did at the network's gateway", async () => {
   assert.deepEqual([...seen], Object.keys(intended), "intended differences that nothing shows");
 });
 
-test("the name that a client asks for decides on the certificate, and whether it is asked for one", async () => {
+test("server name → the certificate, and whether a client certificate is requested", async () => {
   await using owner = createOwner();
   const stage = await startGatewayStage(owner, { publicCertificate: certificateOf(publicHost) });
   const { tenant, port, provider } = stage;
@@ -52,14 +52,14 @@ test("the name that a client asks for decides on the certificate, and whether it
   assert.equal(named.length, 5);
   for (const { name, request, answer } of named) {
     const sni = (request as unknown as Offer).sni;
-    const asking = { port, ...(sni !== null && sni !== undefined && { servername: translate(sni) }) };
-    const shown = await subjectShown(asking);
-    const { status } = await ask({ ...asking, certificate }, { path });
-    const isAsked = (answer["serverMessages"] as string[]).includes("CertificateRequest");
-    assert.deepEqual([shown, status], isAsked ? [provider.address, 404] : [publicHost, 401], name);
+    const connection = { port, ...(sni !== null && sni !== undefined && { servername: translate(sni) }) };
+    const shown = await subjectShown(connection);
+    const { status } = await ask({ ...connection, certificate }, { path });
+    const isRequested = (answer["serverMessages"] as string[]).includes("CertificateRequest");
+    assert.deepEqual([shown, status], isRequested ? [provider.address, 404] : [publicHost, 401], name);
   }
   const { certPem: cert, keyPem: key } = makeCertificate({ name: tenant.address });
-  const asked: Record<string, [Partial<GatewayConnection>, string | undefined]> = {
+  const credentials: Record<string, [Partial<GatewayConnection>, string | undefined]> = {
     "mTLS with SNI of the public host name": [{ servername: publicHost, certificate }, undefined],
     "mTLS with SNI mtls.<host>": [{ servername: `mtls.${publicHost}`, certificate }, undefined],
     "mTLS without SNI": [{ certificate }, undefined],
@@ -71,10 +71,10 @@ test("the name that a client asks for decides on the certificate, and whether it
     ],
   };
   const requests = vectors.filter(({ name }) => name.startsWith("CA certificate loaded: "));
-  assert.equal(requests.length, Object.keys(asked).length);
+  assert.equal(requests.length, Object.keys(credentials).length);
   for (const { name, request, answer } of requests) {
-    const [asking, authorization] = asked[name.slice("CA certificate loaded: ".length)] ?? [{}, undefined];
-    const { status, body } = await ask({ port, ...asking }, { path: request.path, authorization });
+    const [connection, authorization] = credentials[name.slice("CA certificate loaded: ".length)] ?? [{}, undefined];
+    const { status, body } = await ask({ port, ...connection }, { path: request.path, authorization });
     assert.deepEqual([status, body], [answer.status, translate(answer.body ?? "")], name);
   }
 });
@@ -146,8 +146,8 @@ async function resume({ port }: GatewayStage) {
   return { ticketsReceived: tickets.length, resumed };
 }
 
-async function subjectShown(asking: GatewayConnection): Promise<string> {
-  const socket = await connectGateway(asking);
+async function subjectShown(connection: GatewayConnection): Promise<string> {
+  const socket = await connectGateway(connection);
   const { subject } = socket.getPeerCertificate(true) as DetailedPeerCertificate;
   socket.destroy();
   return String(subject.CN);

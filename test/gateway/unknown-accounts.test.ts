@@ -1,4 +1,4 @@
-/** Tenants and strangers at the gateway, over TLS: who is let in, and who waits for whom, while the chain answers and while it does not. */
+/** Authentication of known and unknown accounts over TLS, while the chain answers and while it does not. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Node } from "../../src/box/chain/node/node.ts";
@@ -14,19 +14,19 @@ import { startGatewayStage } from "../support/stages/gateway-stage.ts";
 
 const path = "/lease/7/1/1/status";
 
-test("strangers keep nobody waiting, a revoked certificate stops with its block, and a silent chain locks no tenant out", async (t) => {
+test("unknown accounts delay no tenant, a revoked certificate is rejected from its block on, and a silent chain locks no tenant out", async (t) => {
   let isSilent = false;
   const random = createSeededRandom(7);
-  const strangers = Array.from({ length: 30 }, () => createSigner(random.bytes(32)));
-  /** What the chain is asked about strangers waits for this. */
+  const unknown = Array.from({ length: 30 }, () => createSigner(random.bytes(32)));
+  /** Chain queries about unknown accounts wait for this. */
   const theirTurn = Promise.withResolvers<void>();
-  const isAboutStranger = (asked: unknown) =>
-    strangers.some(({ address }) => JSON.stringify(asked).includes(Buffer.from(address).toString("hex")));
+  const isAboutUnknown = (query: unknown) =>
+    unknown.some(({ address }) => JSON.stringify(query).includes(Buffer.from(address).toString("hex")));
   const nodes = (node: Node): RpcTransport[] => {
     const inner = node.transport();
     const send: RpcTransport["send"] = async (...call) => {
       if (isSilent) throw unreachable(inner.name, "it is away");
-      if (isAboutStranger(call[0])) await theirTurn.promise;
+      if (isAboutUnknown(call[0])) await theirTurn.promise;
       return inner.send(...call);
     };
     return [{ ...inner, send }];
@@ -35,17 +35,17 @@ test("strangers keep nobody waiting, a revoked certificate stops with its block,
   const [tenant, other, late] = tenants;
   invariant(tenant && other && late, "there are three");
   const [revoked, valid] = [await certify(tenant, 1n), await certify(tenant, 2n)];
-  // Who signs has a key from then on.
+  // A transaction puts the signer's key on the chain.
   for (const each of [other, late]) await certify(each, 1n);
   await tenant.lease(7n);
   const byToken = (authorization: string, localAddress = "127.0.0.1"): Promise<GatewayResponse> =>
     ask({ port, tls: { localAddress } as object }, { path, authorization });
 
-  // Who is let in is told that there is no such lease of theirs, or that it runs nothing.
+  // 404 means authenticated: there is no such lease, or it runs nothing.
   const first = await connectGateway({ port, certificate: revoked });
   const second = await connectGateway({ port, certificate: valid });
   for (const socket of [first, second]) assert.equal((await askOn(socket, { path })).status, 404);
-  const flood = strangers.map((stranger) => byToken(`Bearer ${tokenOf(stranger)}`));
+  const flood = unknown.map((signer) => byToken(`Bearer ${tokenOf(signer)}`));
   assert.equal((await byToken(tenant.bearer())).status, 404);
   assert.equal((await byToken(other.bearer(), "127.0.0.2")).status, 404, "found before any of them is");
   theirTurn.resolve();

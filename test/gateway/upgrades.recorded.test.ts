@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { openStream, serveStreams, upgradeHeaders } from "../support/stages/stream-stage.ts";
 import { createComparison, readGatewayVectors, requestOf } from "./recorded-gateway.ts";
 
-test("requests that want to become WebSockets get the recorded answers", async (t) => {
+test("WebSocket upgrade requests → the recorded answers", async (t) => {
   const { port } = await serveStreams(t, async () => ({ code: 1000 }));
   const vectors = readGatewayVectors("logs.json").vectors.filter(({ name }) => name.startsWith("upgrade: "));
   assert(vectors.length >= 9, `${vectors.length} were recorded`);

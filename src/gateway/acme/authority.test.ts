@@ -22,8 +22,8 @@ function ask(url: string, signal = new AbortController().signal) {
   return withAcmeCall({ clock: realClock, signal }, () => acmeAdapter({ url, method: "post", data: "{}" }));
 }
 
-async function refusal(asked: Promise<unknown>): Promise<ProviderError> {
-  const thrown = await asked.then(
+async function rejection(request: Promise<unknown>): Promise<ProviderError> {
+  const thrown = await request.then(
     () => undefined,
     (error: unknown) => error,
   );
@@ -38,17 +38,17 @@ test("error of the authority → its message, shortened, with Retry-After", asyn
   };
   const headers = { "content-type": "application/problem+json", "retry-after": "90" };
   const url = await serve(t, (_, answer) => void answer.writeHead(429, headers).end(JSON.stringify(problem)));
-  const { code, message, details } = await refusal(ask(url));
+  const { code, message, details } = await rejection(ask(url));
   assert.equal(code, "AKP_ACME_REFUSED");
   assert.match(message, /rateLimited: too many certificates x/);
   assert.ok(message.length < 600);
   assert.partialDeepStrictEqual(details, { status: 429, kind: "rateLimited", retryAfterMs: 90_000 });
 });
 
-test("no authority makes us wait longer than we would by ourselves", async (t) => {
+test("Retry-After is capped at our own longest back-off", async (t) => {
   for (const retryAfter of ["9999999", "Fri, 01 Jan 2100 00:00:00 GMT"]) {
     const url = await serve(t, (_, answer) => void answer.writeHead(503, { "retry-after": retryAfter }).end("<html>"));
-    const { message, details } = await refusal(ask(url));
+    const { message, details } = await rejection(ask(url));
     assert.match(message, /no reason given: status 503/);
     assert.equal(details["retryAfterMs"], acmePauseMostMs);
   }
@@ -63,14 +63,14 @@ test("badNonce → left to acme-client, which retries", async (t) => {
 
 test("no connection, redirect of a POST, endless response → unreachable with the reason", async (t) => {
   const gone = await serve(t, (_, answer) => void answer.destroy());
-  assert.match((await refusal(ask(gone))).message, /cannot be reached at http:.*: other side closed/);
+  assert.match((await rejection(ask(gone))).message, /cannot be reached at http:.*: other side closed/);
   const moved = await serve(t, (_, answer) => void answer.writeHead(307, { location: "/elsewhere" }).end());
-  assert.match((await refusal(ask(moved))).message, /redirect/);
+  assert.match((await rejection(ask(moved))).message, /redirect/);
   const endless = await serve(t, (_, answer) => void answer.end("x".repeat(acmeAnswerBytes + 1)));
-  assert.match((await refusal(ask(endless))).message, /longer than/);
+  assert.match((await rejection(ask(endless))).message, /longer than/);
 });
 
-test("a question ends with its signal", async (t) => {
+test("aborted signal → the request ends", async (t) => {
   const abort = new AbortController();
   const url = await serve(t, () => abort.abort());
   await assert.rejects(ask(url, abort.signal), { name: "AbortError" });
@@ -93,7 +93,7 @@ test("only the challenge's token is served, and none after it", async (t) => {
   await assert.rejects(ask(".well-known/acme-challenge/abc"));
 });
 
-test("a port that is taken is named with its setting", async (t) => {
+test("port in use → the error names the setting", async (t) => {
   const where = { host: "127.0.0.1", port: 0, log: silentLog };
   const { port, close } = await answerOverHttp({ token: "a", proof: "a" }, where);
   t.after(() => close());

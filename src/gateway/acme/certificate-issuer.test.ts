@@ -121,7 +121,7 @@ test("crash at any boundary → the next start has a certificate with its key", 
   }
 });
 
-test("two that share a folder come to the same certificate", async (t) => {
+test("two issuers with one folder → the same certificate", async (t) => {
   const { clock, authority, start } = setUpIssuer(t);
   const lives = [start(), start()];
   await clock.settle();
@@ -141,7 +141,7 @@ test("certificate renewed by another process → served within hours", async (t)
   assert.deepEqual(shown, [...authority.issued.values()]);
 });
 
-test("what another authority issued is shown, and replaced at once", async (t) => {
+test("certificate of another authority → served, and replaced at once", async (t) => {
   const { clock, authority, start } = setUpIssuer(t);
   const trying = start();
   await clock.settle();
@@ -153,7 +153,7 @@ test("what another authority issued is shown, and replaced at once", async (t) =
   assert.equal(authority.issued.size, 2, "once, and not again and again");
 });
 
-test("what the Go provider kept is shown and renewed", async (t) => {
+test("certificate of the Go provider → served and renewed", async (t) => {
   const { clock, dir, authority, start } = setUpIssuer(t);
   const [from, until] = [certificateTime(clock.now() - 30 * day), certificateTime(clock.now() + 60 * day)];
   const kept = makeCertificate({ name: "kept", host, from, until });
@@ -171,7 +171,7 @@ test("what the Go provider kept is shown and renewed", async (t) => {
   assert.deepEqual(shown, [kept.certPem, ...authority.issued.values()]);
 });
 
-test("a certificate that cannot be served is never kept or shown, and its order is not used again", async (t) => {
+test("unusable certificate → neither stored nor served, and its order is dropped", async (t) => {
   const { clock, authority, storage, start } = setUpIssuer(t);
   authority.host = "other.example";
   const { shown, issuer } = start();
@@ -187,10 +187,10 @@ test("a certificate that cannot be served is never kept or shown, and its order 
 test("order that does not finish → timeout, then the same order is continued", async (t) => {
   const { clock, authority, storage, start } = setUpIssuer(t);
   authority.hangs = true;
-  const asked = start();
+  const life = start();
   await clock.settle();
-  await asked.stop();
-  assert.equal(storage().attempts.failures, 0, "to be asked to stop is no failure");
+  await life.stop();
+  assert.equal(storage().attempts.failures, 0, "a requested stop is not a failure");
   const { issuer, shown } = start();
   await clock.advance(10 * minute);
   assert.match(issuer.error ?? "", /has not finished our order within 10 minutes/);

@@ -15,10 +15,10 @@ import { createLookups, type Lookups } from "./lookups.ts";
 const alice = testKey("alice");
 const address = parseAddress(alice.address);
 
-/** Keys as a node gives them that answers so. */
-function answered(answer: Queries["account"], turns?: Lookups) {
+/** Keys from a node with these answers. */
+function answered(answer: Queries["account"], limits?: Lookups) {
   const clock = createVirtualClock();
-  const lookups = turns ?? createLookups(clock);
+  const lookups = limits ?? createLookups(clock);
   const chain = { queries: { account: answer } as Queries };
   const keys = createAccountKeys({ chain, lookups, hasLease: (each) => each === address, clock });
   return { keys };
@@ -30,7 +30,7 @@ function accountOf(pubKey: BaseAccount["pubKey"]): Queries["account"] {
   return async () => ({ value: accountQuery.decode(bytes, 7n), height: 7n, node: "a node" });
 }
 
-/** A field with its number 1 and so many bytes, as protobuf writes it. */
+/** Protobuf field 1 with these bytes. */
 const packed = (key: Uint8Array) => Uint8Array.from([0x0a, key.length, ...key]);
 const secp256k1 = (key: Uint8Array) => ({ typeUrl: "/cosmos.crypto.secp256k1.PubKey", value: packed(key) });
 
@@ -42,7 +42,7 @@ test("multisig account → no signing key", async () => {
 
 test("node returns another account's key, or half of one → rejected", async () => {
   for (const key of [testKey("mallory").publicKey, alice.publicKey.slice(0, 20)]) {
-    const { keys } = answered(async (...asked) => accountOf(secp256k1(key))(...asked));
+    const { keys } = answered(async (...args) => accountOf(secp256k1(key))(...args));
     await assert.rejects(async () => keys.keyOf(address, ""));
   }
   const { keys } = answered(accountOf(secp256k1(alice.publicKey)));
@@ -50,23 +50,23 @@ test("node returns another account's key, or half of one → rejected", async ()
 });
 
 test("lease owner's key look-up does not wait behind others of the same source", async () => {
-  const { keys } = answered(async (...asked) => accountOf(secp256k1(alice.publicKey))(...asked));
-  // No time passes, so the line does not move.
-  const strangers = Array.from({ length: 60 }, async (_, number) => keys.keyOf(accountNumber(number), "192.0.2.7"));
-  void Promise.allSettled(strangers);
+  const { keys } = answered(async (...args) => accountOf(secp256k1(alice.publicKey))(...args));
+  // The clock stands, so no queued look-up is sent.
+  const others = Array.from({ length: 60 }, async (_, number) => keys.keyOf(accountNumber(number), "192.0.2.7"));
+  void Promise.allSettled(others);
   assert.deepEqual(await keys.keyOf(address, "192.0.2.7"), alice.publicKey);
 });
 
 test("key cache is bounded, and lease owners stay cached", async () => {
-  let asked = 0;
+  let queries = 0;
   const { keys } = answered(async () => {
-    asked += 1;
+    queries += 1;
     return { value: undefined, height: 7n, node: "a node" };
   }, unlimitedLookups);
   keys.keep(address, alice.publicKey);
   const count = runs(4_200, 100_000);
   for (let number = 0; number < count; number += 1) await keys.keyOf(accountNumber(number), "192.0.2.7");
-  assert.deepEqual([asked, keys.size], [count, gatewayUnknownAccounts + 1]);
+  assert.deepEqual([queries, keys.size], [count, gatewayUnknownAccounts + 1]);
   assert.deepEqual(keys.keyOf(address, ""), alice.publicKey);
 });
 

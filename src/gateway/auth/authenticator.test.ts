@@ -37,7 +37,7 @@ test("token issued by a clock that is seconds ahead → valid", async () => {
   assert.equal(await stage.askWithToken(later), "400 JWT has invalid claims");
 });
 
-test("a token that was found good is answered at once, without its key", async () => {
+test("token verified before → accepted synchronously, without a key look-up", async () => {
   const stage = createAuthStage();
   const authorization = `Bearer ${makeToken(stage.tenant, stage.claims())}`;
   await stage.ask({ authorization });
@@ -56,7 +56,7 @@ test("invalid token → no look-up of its key", async () => {
     [makeToken(stage.tenant, stage.claims({ version: "v2" })), "400 JWT has invalid claims"],
     [makeToken(stage.tenant, stage.claims({ jti: "x".repeat(tokenChars) })), "401 JWT is invalid"],
   ];
-  for (const [token, refusal] of bad) assert.equal(await stage.askWithToken(token), refusal);
+  for (const [token, rejection] of bad) assert.equal(await stage.askWithToken(token), rejection);
   assert.deepEqual(stage.lookups, []);
 });
 
@@ -69,9 +69,9 @@ test("token of an account without a known key → 401", async () => {
 test("token that expires during the key look-up → expired", async () => {
   const stage = createAuthStage();
   const token = makeToken(stage.tenant, stage.claims());
-  const asked = stage.askWithToken(token);
+  const answer = stage.askWithToken(token);
   stage.clock.jump(900_000);
-  assert.equal(await asked, "401 JWT is expired");
+  assert.equal(await answer, "401 JWT is expired");
 });
 
 test("a certificate opens what its owner has, everything of it", async () => {
@@ -105,7 +105,7 @@ test("certificate that differs from the one on chain → 401", async () => {
   const stage = createAuthStage();
   const forged = stage.certificate(stage.tenant.address, { isPublished: false });
   assert.equal(await stage.ask({ certificates: [forged] }), unknown);
-  // The same name and number, and another key.
+  // Same name and serial, another key.
   const genuine = stage.certificate(stage.tenant.address);
   assert.equal(await stage.ask({ certificates: [forged] }), unknown);
   assert.equal(ownerOf(await stage.ask({ certificates: [genuine] })), stage.tenant.address);
@@ -117,7 +117,7 @@ test("two certificates → 401", async () => {
   assert.equal(await stage.ask({ certificates }), "401 tls: too many peer certificates");
 });
 
-test("a certificate and a token at once say two things", async () => {
+test("certificate and token together → 400 ambiguous", async () => {
   const stage = createAuthStage();
   const certificates = [stage.certificate(stage.tenant.address)];
   const ambiguous = "400 auth: ambiguous authentication. may not use mTLS and JWT at the same time";
@@ -132,14 +132,14 @@ test("flood of bad signatures delays no other source", async () => {
   const stage = createAuthStage();
   const [header, payload] = makeToken(stage.tenant, stage.claims()).split(".");
   const forged = `Bearer ${header}.${payload}.${makeToken(stage.otherTenant, {}).split(".")[2]}`;
-  let refused = 0;
+  let rejected = 0;
   const flood = Array.from({ length: 200 }, async () => {
     assert.equal(await stage.ask({ authorization: forged, source: "198.51.100.1" }), "401 JWT is invalid");
-    refused += 1;
+    rejected += 1;
   });
   const authorization = `Bearer ${makeToken(stage.tenant, stage.claims({ jti: "1" }))}`;
   assert.equal(ownerOf(await stage.ask({ authorization, source: "192.0.2.1" })), stage.tenant.address);
-  assert(refused <= 2 * tokenSignatureChecks, `${refused} others went before`);
+  assert(rejected <= 2 * tokenSignatureChecks, `${rejected} of the flood came first`);
   await Promise.all(flood);
 });
 
@@ -150,7 +150,7 @@ function ownerOf(answer: CallerIdentity | string): string | undefined {
 const { address } = newSigner();
 const der = (pem: string) => new X509Certificate(pem).raw;
 
-test("a certificate says whose it is, its number, and from when until when", () => {
+test("client certificate → owner, serial and validity", () => {
   const stage = createAuthStage();
   const { owner, serial, fromMs, untilMs } = readClientCertificate(stage.certificate(address));
   assert.deepEqual([owner, serial, fromMs, untilMs - fromMs], [address, 1n, stage.clock.now(), 3_600_000]);
@@ -159,7 +159,7 @@ test("a certificate says whose it is, its number, and from when until when", () 
 test("certificate without an account's name → 401 without a look-up", () => {
   const wrongName = { status: 401, message: "tls: invalid certificate's subject common name" };
   const ca = makeCertificate({ name: "authority" });
-  const refused: [string, object][] = [
+  const rejected: [string, object][] = [
     [makeCertificate({ name: "hello" }).certPem, wrongName],
     [makeCertificate({ name: "" }).certPem, wrongName],
     [makeCertificate({ name: `${address}\nCN=${address}` }).certPem, wrongName],
@@ -167,7 +167,7 @@ test("certificate without an account's name → 401 without a look-up", () => {
     [makeCertificate({ name: address, issuer: ca }).certPem, wrongName],
     [makeCertificate({ name: address }).certPem, { message: "x509: certificate specifies an incompatible key usage" }],
   ];
-  for (const [pem, refusal] of refused) assert.throws(() => readClientCertificate(der(pem)), refusal);
+  for (const [pem, error] of rejected) assert.throws(() => readClientCertificate(der(pem)), error);
 });
 
 test("bytes that are not a certificate → 401", () => {
@@ -176,8 +176,8 @@ test("bytes that are not a certificate → 401", () => {
     Buffer.from("hello"),
     der(makeCertificate({ name: address }).certPem).subarray(1),
   ]) {
-    const refusal = { status: 401, message: "tls: attempt to use non-existing or revoked certificate" };
-    assert.throws(() => readClientCertificate(bytes), refusal);
+    const error = { status: 401, message: "tls: attempt to use non-existing or revoked certificate" };
+    assert.throws(() => readClientCertificate(bytes), error);
   }
 });
 

@@ -1,4 +1,4 @@
-/** Against a chain that answers as a test says; the real one is in test/gateway/known-accounts.test.ts. */
+/** With a stubbed chain; with a real node: test/gateway/known-accounts.test.ts. */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
@@ -31,14 +31,14 @@ const listed = {
   certificate: { state: 1, cert: Buffer.from(certificate), pubkey: Buffer.from(publicKey) },
 } as CertificateResponse;
 
-/** The last one is given first; then the certificate as it is. */
+/** Returned from the last to the first; then the valid certificate. */
 type Answer = { readonly items: readonly CertificateResponse[]; readonly height: bigint } | ProviderError;
 
 function onStage(lookups?: Lookups) {
   const clock = createVirtualClock();
-  const stage = { height: 10n, answers: [] as Answer[], asked: 0 };
+  const stage = { height: 10n, answers: [] as Answer[], queries: 0 };
   const ask = async (): Promise<Awaited<ReturnType<Queries["certificates"]>>> => {
-    stage.asked += 1;
+    stage.queries += 1;
     const answer = stage.answers.pop() ?? { items: [listed], height: stage.height };
     if (answer instanceof Error) throw answer;
     return { ...answer, steady: true, node: "a node" };
@@ -67,7 +67,7 @@ test("cached certificate is returned at once, other accounts' blocks do not evic
   block();
   block(["akash1somebodyelse"]);
   assert.ok(find() instanceof Uint8Array);
-  assert.equal(stage.asked, 1);
+  assert.equal(stage.queries, 1);
 });
 
 test("missed blocks → confirmed again; counts unconfirmed only if the chain does not answer", async () => {
@@ -77,34 +77,34 @@ test("missed blocks → confirmed again; counts unconfirmed only if the chain do
   stage.answers = Array.from({ length: gatewayLookupTries }, silence);
   stage.height = 15n;
   assert.ok((await whileTimePasses(clock, Promise.resolve(find()))) instanceof Uint8Array);
-  assert.ok(find() instanceof Uint8Array, "not asked again at once");
+  assert.ok(find() instanceof Uint8Array, "not queried again at once");
   await clock.advance(gatewaySilenceMs);
   stage.answers = [{ items: [], height: 15n }];
-  assert.ok(find() instanceof Uint8Array, "asked for beside the request");
+  assert.ok(find() instanceof Uint8Array, "queried in the background");
   await clock.settle();
   assert.equal(await find(), undefined);
   await clock.advance(gatewayMissingMs);
   assert.ok((await find()) instanceof Uint8Array);
-  // While replaying what is long past, what blocks tell is late.
+  // While old blocks are replayed, their certificate events are late.
   stage.height = 30n;
   known.onStep({ block: { height: 16n, certificatesOf: new Set() } as unknown as ChainBlock, changed: [] });
   assert.ok(find() instanceof Promise);
   block();
 });
 
-test("while the chain hangs only the first request waits for it, and then what it said before counts at once", async () => {
+test("chain hangs → only the first request waits; then the cached certificate counts at once", async () => {
   const { clock, stage, known, find } = onStage();
   await find();
   known.onStep({ gap: { from: 11n, to: 15n }, changed: [] });
   stage.answers = Array.from({ length: 1_000 }, silence);
   stage.height = 15n;
   assert.ok((await whileTimePasses(clock, Promise.resolve(find()))) instanceof Uint8Array);
-  const asked = stage.asked;
+  const before = stage.queries;
   for (let seconds = 0; seconds < 60; seconds += 1) {
     await clock.advance(1_000);
     assert.ok(find() instanceof Uint8Array, `after ${seconds} s`);
   }
-  assert.ok(stage.asked > asked, "and it is asked beside that");
+  assert.ok(stage.queries > before, "queried in the background");
   known.onStep({ gap: { from: 16n, to: 20n }, changed: [] });
   assert.ok(find() instanceof Promise, "more blocks are lost");
 });
@@ -126,7 +126,7 @@ test("response older than the last change → retried, then AKP_CHAIN_SILENT", a
     { items: [listed], height: 10n },
   ];
   assert.equal(await whileTimePasses(clock, Promise.resolve(find())), undefined);
-  assert.equal(stage.asked, 2);
+  assert.equal(stage.queries, 2);
   block([owner]);
   stage.answers = Array.from({ length: gatewayLookupTries }, () => ({ items: [listed], height: 11n }));
   const never = whileTimePasses(clock, Promise.resolve(find()));
@@ -140,7 +140,7 @@ test("response of a node behind the start height → retried", async () => {
     { items: [listed], height: 5n },
   ];
   assert.equal(await whileTimePasses(clock, Promise.resolve(find())), undefined);
-  assert.equal(stage.asked, 2);
+  assert.equal(stage.queries, 2);
 });
 
 test("certificate in use is refreshed in the background", async () => {
@@ -151,16 +151,16 @@ test("certificate in use is refreshed in the background", async () => {
   assert.ok(find() instanceof Uint8Array);
   await clock.settle();
   assert.equal(await find(), undefined);
-  assert.equal(stage.asked, 2);
+  assert.equal(stage.queries, 2);
 });
 
 test("serial out of range → no look-up; response with another serial → ignored", async () => {
   const { stage, find } = onStage();
   assert.equal(find(-1n), undefined);
   assert.equal(find(1n << 160n), undefined);
-  assert.equal(stage.asked, 0);
+  assert.equal(stage.queries, 0);
   assert.equal(await find(8n), undefined);
-  assert.equal(stage.asked, 1);
+  assert.equal(stage.queries, 1);
 });
 
 test("certificate cache is bounded", async () => {
@@ -168,5 +168,5 @@ test("certificate cache is bounded", async () => {
   const count = runs(4_200, 100_000);
   stage.answers = Array.from({ length: count }, () => ({ items: [], height: 10n }));
   for (let serial = 0n; serial < count; serial += 1n) await known.certificateOf(owner, serial, "192.0.2.7");
-  assert.deepEqual([stage.asked, known.size], [count, gatewayUnknownAccounts]);
+  assert.deepEqual([stage.queries, known.size], [count, gatewayUnknownAccounts]);
 });

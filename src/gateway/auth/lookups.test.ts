@@ -51,8 +51,8 @@ test("look-up flood from one source → another source is served, the flood is a
   await clock.advance(gatewayLookupMs);
   assert.equal(ends.length, 601);
   assert.ok(ends.every(({ afterMs }) => afterMs <= gatewayLookupMs));
-  const refusedAtOnce = ends.filter(({ how, afterMs }) => how === "AKP_CHAIN_SILENT" && afterMs === 0).length;
-  assert.equal(refusedAtOnce, 600 - gatewayLookupsPerClient - gatewayLookupsPerClientAtOnce);
+  const rejectedAtOnce = ends.filter(({ how, afterMs }) => how === "AKP_CHAIN_SILENT" && afterMs === 0).length;
+  assert.equal(rejectedAtOnce, 600 - gatewayLookupsPerClient - gatewayLookupsPerClientAtOnce);
   assert.equal(lookups.counts.waiting, 0);
 });
 

@@ -45,7 +45,7 @@ test("a token that a key signed by itself is good, for what it says", async () =
   assert.equal(identity.mayUseLease(lease, "status"), true);
   assert.equal(identity.mayUseLease(lease, "shell"), false);
   assert.deepEqual(identity.servicesOf(lease, "logs"), new Set(["web"]));
-  // Whoever signs cannot speak for another.
+  // A signer cannot issue tokens for another account.
   const forged = await key.generateToken({ ...claims, iss: stage.otherTenant.address, leases });
   assert.equal(await stage.askWithToken(forged), "401 JWT is invalid");
 });

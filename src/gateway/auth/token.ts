@@ -11,7 +11,7 @@ const tokenJsonValues = 4_096;
 
 const algorithms = ["ES256K", "ES256KADR36"] as const;
 
-/** One message for all faults, as in the Go provider: it does not tell how far the check came. */
+/** One message for all faults, as in the Go provider: it does not reveal which check failed. */
 export function malformedToken(): AuthError {
   return new AuthError(401, "JWT is invalid");
 }

@@ -53,7 +53,7 @@ export interface Certificates {
 interface CertificateStatus {
   readonly own: { readonly serial: string; readonly untilMs: number } | undefined;
   readonly public: { readonly untilMs: number } | undefined;
-  readonly troubles: readonly string[];
+  readonly errors: readonly string[];
 }
 
 export function createCertificateService(
@@ -95,7 +95,7 @@ export function createCertificateService(
     return {
       own: own && { serial: own.serial, untilMs: own.untilMs },
       public: shown && { untilMs: shown.untilMs },
-      troubles: [keeper?.error, given?.error].filter((each) => each !== undefined),
+      errors: [keeper?.error, given?.error].filter((each) => each !== undefined),
     };
   }
 
@@ -119,22 +119,22 @@ export function createCertificateService(
     },
     opened: promise,
     detail() {
-      const { own, public: shown, troubles } = status();
+      const { own, public: shown, errors } = status();
       return [
         own ? `own until ${formatDay(own.untilMs)}` : "no own certificate yet",
         ...(shown ? [`public until ${formatDay(shown.untilMs)}`] : []),
-        ...troubles,
+        ...errors,
       ].join("; ");
     },
     status,
     *conditions() {
-      const { troubles, ...shown } = status();
+      const { errors, ...shown } = status();
       for (const subject of ["own", "public"] as const) {
         const untilMs = shown[subject]?.untilMs;
         if (untilMs === undefined || untilMs - clock.now() > certificateEndsSoonMs) continue;
         yield condition("CertificateExpiring", `it ends on ${formatDay(untilMs)}`, { subject });
       }
-      if (troubles.length > 0) yield condition("CertificateTrouble", troubles.join("; "));
+      if (errors.length > 0) yield condition("CertificateTrouble", errors.join("; "));
     },
     measure(metrics) {
       measureCertificates(metrics, status, { clock, source: options.issuer ? "issuer" : "files" });
@@ -163,6 +163,6 @@ function measureCertificates(
     );
   });
   metrics.readEach("gauge", "akash_provider_certificate", [
-    ["troubles", "Errors that keep a certificate from being served or renewed", () => status().troubles.length],
+    ["troubles", "Errors that keep a certificate from being served or renewed", () => status().errors.length],
   ]);
 }

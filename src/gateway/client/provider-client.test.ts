@@ -105,9 +105,9 @@ test("client certificate → mtls server name and no token", async (t) => {
 
 test("two requests share one verified connection, each with its own token", async (t) => {
   const certificate = own();
-  let asked = 0;
+  let queries = 0;
   const onChain: CertificatesOnChain = (...about) => {
-    asked += 1;
+    queries += 1;
     return chainWith(certificate)(...about);
   };
   const { url, heard } = await serve(t, { cert: certificate.certificate, key: certificate.key }, ok);
@@ -116,7 +116,7 @@ test("two requests share one verified connection, each with its own token", asyn
   await clock.advance(1_000);
   await status();
   const tokens = heard.requests.map(({ headers }) => headers.authorization);
-  assert.deepEqual([asked, heard.names.length, new Set(tokens).size], [1, 1, 2]);
+  assert.deepEqual([queries, heard.names.length, new Set(tokens).size], [1, 1, 2]);
 });
 
 test("a server that an authority vouches for is believed by its host name, without the chain", async (t) => {
@@ -151,7 +151,7 @@ const unproven: readonly { is: string; shows: ReturnType<typeof own>; onChain?: 
     { is: "that has expired", shows: own({ untilMs: nowMs - 1_000 }), says: /has expired/ },
     { is: "that is not valid yet", shows: own({ fromMs: nowMs + 1_000 }), says: /not valid yet/ },
     { is: "that is for clients", shows: own({ isServer: false, hosts: [] }), says: /not for servers/ },
-    { is: "that nobody may look up", shows: shown, onChain: undefined as never, says: /--offline/ },
+    { is: "that may not be looked up", shows: shown, onChain: undefined as never, says: /--offline/ },
   ];
 
 for (const { is, shows, says, ...rest } of unproven) {
@@ -200,11 +200,11 @@ test("endless or missing response → timeout", async (t) => {
     more();
   });
   await assert.rejects(clientOf(t, { url: flood.url, onChain: chainWith(shown) }).status(), /longer than \d+ bytes/);
-  const asked = Promise.withResolvers<void>();
-  const silent = await serve(t, { cert: shown.certificate, key: shown.key }, () => asked.resolve());
+  const requested = Promise.withResolvers<void>();
+  const silent = await serve(t, { cert: shown.certificate, key: shown.key }, () => requested.resolve());
   const { status, clock } = clientOf(t, { url: silent.url, onChain: chainWith(shown) });
   const answer = assert.rejects(status(), /no answer in time/);
-  await asked.promise;
+  await requested.promise;
   await clock.advance(clientRequestMs);
   await answer;
 });
@@ -225,13 +225,13 @@ test("a server that never says hello is left as soon as the caller wants to go",
 });
 
 test("a request that is aborted, also before it begins, fails with the reason itself", async (t) => {
-  const asked = Promise.withResolvers<void>();
-  const silent = await serve(t, { cert: shown.certificate, key: shown.key }, () => asked.resolve());
+  const requested = Promise.withResolvers<void>();
+  const silent = await serve(t, { cert: shown.certificate, key: shown.key }, () => requested.resolve());
   const { request: ask } = clientOf(t, { url: silent.url, onChain: chainWith(shown) });
   const reason = new Error("enough");
   const abort = new AbortController();
   const answer = ask({ method: "GET", path: "/status", signal: abort.signal });
-  await asked.promise;
+  await requested.promise;
   abort.abort(reason);
   await assert.rejects(answer, (thrown) => thrown === reason);
   await assert.rejects(ask({ method: "GET", path: "/status", signal: abort.signal }), (thrown) => thrown === reason);

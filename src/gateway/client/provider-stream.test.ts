@@ -146,7 +146,7 @@ test("client leaves → close frame; before the upgrade → connection is destro
   await assert.rejects(read(client, abort.signal));
 });
 
-const asked: Omit<ShellRequest, "onOutput"> = {
+const request: Omit<ShellRequest, "onOutput"> = {
   ...{ leasePath: "/lease/5/1/1", service: "web", podIndex: 1, tty: true, stdin: true },
   command: ["sh", "-c", "echo a b"],
 };
@@ -155,7 +155,7 @@ async function shellOf(t: TestContext, play: Play) {
   const { client, requests } = await serve(t, play);
   const output: string[] = [];
   const onOutput = (channel: string, bytes: Buffer) => void output.push(`${channel}: ${bytes}`);
-  return { shell: await openShell(client, { ...asked, onOutput }), output, requests };
+  return { shell: await openShell(client, { ...request, onOutput }), output, requests };
 }
 
 test("a shell sends what is typed, its end and every size, and brings output and exit code", async (t) => {

@@ -36,7 +36,7 @@ function resourcesJson({ id, cpu, memory, storage, gpu, endpoints }: Decoded<typ
   };
 }
 
-/** Amounts are encoded as decimal digits; other bytes are rejected by whoever reads the JSON. */
+/** Amounts are encoded as decimal digits; other bytes fail where the JSON is parsed. */
 function amount(value: Decoded<typeof resourcesV1beta4ResourceValue> | undefined) {
   return value && { val: Buffer.from(value.val).toString("latin1") || "0" };
 }
@@ -52,7 +52,7 @@ interface Entry {
   readonly logs: Uint8Array;
 }
 
-/** Encoding overhead of an entry: with one-letter lines of two pods in turn most of a message is overhead. */
+/** Encoding overhead of an entry: it dominates when short lines of two pods alternate. */
 const entryBytes = 12;
 
 /** A batch as one message, or as several where it is too large. */

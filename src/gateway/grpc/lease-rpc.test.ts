@@ -69,9 +69,9 @@ test("logs that are being gathered when the lease is closed end with that, as a 
   t.after(() => gateway.close());
   const client = openGrpcClient(t, `https://127.0.0.1:${gateway.port}`, { rejectUnauthorized: false });
   const leaseId = { owner: "", dseq: 7n, gseq: 1, oseq: 1, provider: "", bseq: 0 };
-  const asked = providerLeaseV1ServiceStatusRequest.encode({ leaseId, services: [] });
+  const request = providerLeaseV1ServiceStatusRequest.encode({ leaseId, services: [] });
   for (const method of ["ServiceLogs", "StreamServiceLogs"]) {
-    const { status, words } = await client.call(`/akash.provider.lease.v1.LeaseRPC/${method}`, asked);
+    const { status, words } = await client.call(`/akash.provider.lease.v1.LeaseRPC/${method}`, request);
     assert.equal(status, grpcCodes.NotFound, `${method}: ${words}`);
     assert.match(words, /AKP_STREAM_LEASE_CLOSED/);
   }

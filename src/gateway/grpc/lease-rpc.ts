@@ -141,7 +141,7 @@ export function createLeaseRpc({ calls, leases, manifests, pods, clock }: LeaseR
 /** The only error that REST does not have. */
 function otherVersion(thrown: unknown): never {
   if (!ProviderError.is(thrown, "AKP_MANIFEST_OTHER_VERSION")) throw thrown;
-  const hint = "gRPC does not tell an empty list of an SDL from a missing one: leave it out";
+  const hint = "gRPC does not distinguish an empty list of an SDL from a missing one: leave it out";
   throw new GrpcError(grpcCodes.InvalidArgument, `${thrown.message} (${hint}, or send the manifest over REST)`);
 }
 

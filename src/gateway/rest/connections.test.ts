@@ -30,7 +30,7 @@ function addresses(count: number): string[] {
 }
 
 function admitted(from: readonly string[], onIdle?: (socket: Socket) => void) {
-  const refusals: string[] = [];
+  const rejections: string[] = [];
   const clock = createVirtualClock();
   const budget = createRequestBudget();
   const connections = createConnections({
@@ -38,7 +38,7 @@ function admitted(from: readonly string[], onIdle?: (socket: Socket) => void) {
       protocol: "rest",
       budget,
       clock,
-      onRejection: (reason) => refusals.push(reason),
+      onRejection: (reason) => rejections.push(reason),
       ...(onIdle && { onIdle }),
     },
   });
@@ -61,13 +61,13 @@ function admitted(from: readonly string[], onIdle?: (socket: Socket) => void) {
     one.hold();
     return one;
   });
-  return { connections, refusals, admit, all, clock, budget };
+  return { connections, rejections, admit, all, clock, budget };
 }
 
 test("connections per address are limited, other addresses still connect", () => {
   const from = Array.from({ length: connectionLimits.perAddress }, () => "192.0.2.1");
-  const { connections, refusals, admit, all } = admitted(from);
-  assert.deepEqual([admit("192.0.2.1").socket.isEnded, refusals], [true, ["address"]]);
+  const { connections, rejections, admit, all } = admitted(from);
+  assert.deepEqual([admit("192.0.2.1").socket.isEnded, rejections], [true, ["address"]]);
   assert.equal(admit("192.0.2.2").isIn, true);
   all[0]?.socket.destroy();
   assert.equal(admit("192.0.2.1").isIn, true);
@@ -81,7 +81,7 @@ test("all connections in use → a new one replaces the oldest idle one of the c
     { length: connectionLimits.secured.rest - heavy.length },
     (_, at) => `198.51.${at % 250}.1`,
   );
-  const { connections, refusals, admit, all, clock } = admitted([...others, ...heavy]);
+  const { connections, rejections, admit, all, clock } = admitted([...others, ...heavy]);
   const [first, second, third] = all.slice(others.length);
   // The first has a call, and the second had one later than the third.
   for (const one of [first, second]) one?.begin();
@@ -93,7 +93,7 @@ test("all connections in use → a new one replaces the oldest idle one of the c
     [first, second, third].map((one) => one?.socket.isEnded),
     [false, false, true],
   );
-  assert.deepEqual(refusals, ["full"]);
+  assert.deepEqual(rejections, ["full"]);
   assert.equal(connections.count, connectionLimits.secured.rest);
   assert.equal(all.filter(({ socket }) => socket.isEnded).length, 1);
 });
@@ -102,7 +102,7 @@ test("all connections busy → replaces the oldest of a client that has more, ne
   const [one, other] = ["192.0.2.1", "192.0.2.2"].map((address) =>
     Array.from({ length: connectionLimits.secured.rest / 2 }, () => address),
   );
-  const { refusals, admit, all, clock } = admitted([...(one ?? []), ...(other ?? []).slice(1)]);
+  const { rejections, admit, all, clock } = admitted([...(one ?? []), ...(other ?? []).slice(1)]);
   for (const each of all) each.begin();
   const open = (address: string) => {
     const made = admit(address);
@@ -114,18 +114,18 @@ test("all connections busy → replaces the oldest of a client that has more, ne
   const second = open("203.0.113.2");
   assert.deepEqual([first.socket.isEnded, second.socket.isEnded, all[0]?.socket.isEnded], [false, false, true]);
   assert.equal(open("192.0.2.2").socket.isEnded, true);
-  assert.deepEqual(refusals, ["full", "full"]);
+  assert.deepEqual(rejections, ["full", "full"]);
   await clock.advance(gatewayHeaderMs + 1);
   assert.equal(open("192.0.2.2").socket.isEnded, true);
   assert.equal(first.socket.isEnded, false);
 });
 
 test("one busy connection per client → a new one is rejected", () => {
-  const { refusals, admit, all } = admitted(addresses(connectionLimits.secured.rest));
+  const { rejections, admit, all } = admitted(addresses(connectionLimits.secured.rest));
   for (const one of all) one.begin();
   const late = admit("203.0.113.1");
   late.hold();
-  assert.deepEqual([late.socket.isEnded, refusals], [true, ["full"]]);
+  assert.deepEqual([late.socket.isEnded, rejections], [true, ["full"]]);
 });
 
 test("connections that became streams make room too, after all others", () => {
@@ -138,12 +138,12 @@ test("connections that became streams make room too, after all others", () => {
 });
 
 test("all handshakes in use → a new one replaces the oldest of the client that has most", async () => {
-  const { connections, refusals, admit, clock } = admitted(["192.0.2.1", "192.0.2.2"]);
+  const { connections, rejections, admit, clock } = admitted(["192.0.2.1", "192.0.2.2"]);
   const waiting = Array.from({ length: connectionLimits.handshakes }, (_, at) => admit(`198.51.100.${at % 4}`));
   assert(waiting.every(({ isIn }) => isIn));
   await clock.advance(1);
   const tenant = admit("203.0.113.1");
-  assert.deepEqual([tenant.isIn, waiting[0]?.socket.isEnded, refusals], [true, true, ["handshakes"]]);
+  assert.deepEqual([tenant.isIn, waiting[0]?.socket.isEnded, rejections], [true, true, ["handshakes"]]);
   // Of these clients each has its own number, or one less and takes from the others.
   const again = Array.from({ length: 8 }, (_, n) => admit(`198.51.100.${n % 4}`));
   assert.equal(tenant.socket.isEnded, false);
@@ -154,9 +154,9 @@ test("all handshakes in use → a new one replaces the oldest of the client that
 });
 
 test("handshakes per client are limited", () => {
-  const { refusals, admit } = admitted([]);
+  const { rejections, admit } = admitted([]);
   const waiting = Array.from({ length: connectionLimits.handshakesPerAddress }, () => admit("192.0.2.1"));
-  assert.deepEqual([admit("192.0.2.1").isIn, refusals], [false, ["handshakes"]]);
+  assert.deepEqual([admit("192.0.2.1").isIn, rejections], [false, ["handshakes"]]);
   waiting[0]?.hold();
   assert.equal(admit("192.0.2.1").isIn, true);
 });
@@ -176,8 +176,8 @@ test("presented certificates are read, whether one signed the other or not", asy
   const [own, authority, self] = ["own", "authority", "self"].map((name) => makeCertificate({ name }));
   assert(own && authority && self);
   const leaf = makeCertificate({ name: "leaf", issuer: authority });
-  const asks = { requestCert: true, rejectUnauthorized: false, ca: [] };
-  const server = createTlsServer({ cert: own.certPem, key: own.keyPem, ...asks });
+  const tls = { requestCert: true, rejectUnauthorized: false, ca: [] };
+  const server = createTlsServer({ cert: own.certPem, key: own.keyPem, ...tls });
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   t.after(() => server.close());
   const { port } = server.address() as { port: number };
@@ -207,7 +207,7 @@ test("four clients that hold all they may leave room for another's largest compr
 
 test("addresses of one IPv6 /64 share a connection limit", () => {
   const from = Array.from({ length: connectionLimits.perAddress }, (_, at) => `2001:db8::${at.toString(16)}`);
-  const { refusals, admit } = admitted(from);
-  assert.deepEqual([admit("2001:db8::ffff").isIn, refusals], [false, ["address"]]);
+  const { rejections, admit } = admitted(from);
+  assert.deepEqual([admit("2001:db8::ffff").isIn, rejections], [false, ["address"]]);
   assert.equal(admit("2001:db8:0:1::1").isIn, true);
 });

@@ -20,15 +20,15 @@ const running: RunningLease = {
   errors: [],
 };
 
-function asking(lease: TenantLease, shown?: readonly string[]) {
+function requester(lease: TenantLease, shown?: readonly string[]) {
   const routes = leaseRoutes({ provider, leases: { find: () => lease } });
   return (path: "status" | "service", serviceName = "web") => {
     const route = routes.find((each) => each.path.includes("/service/") === (path === "service")) as LeaseRoute;
     const servicesOf = () => shown && new Set(shown);
     const identity = { owner, mayUseProvider: true, untilMs: undefined, servicesOf } as unknown as CallerIdentity;
-    const asked = { identity, owner, dseq: 1n, gseq: 1, oseq: 1, names: { serviceName } };
-    const answer = route.handle(asked as unknown as Parameters<LeaseRoute["handle"]>[0]);
-    assert.ok(!(answer instanceof Promise), "nobody waits");
+    const input = { identity, owner, dseq: 1n, gseq: 1, oseq: 1, names: { serviceName } };
+    const answer = route.handle(input as unknown as Parameters<LeaseRoute["handle"]>[0]);
+    assert.ok(!(answer instanceof Promise), "answered synchronously");
     return [answer.status, `${answer.body}`];
   };
 }
@@ -42,14 +42,14 @@ test("missing lease → the Go provider's message, with the reason if known", ()
     [running, "", "kube: no service for that lease\n"],
   ];
   for (const [lease, status, service] of rows) {
-    const ask = asking(lease);
+    const ask = requester(lease);
     if (lease !== running) assert.deepEqual(ask("status"), [404, status]);
     assert.deepEqual(ask("service", "constructor"), [404, service]);
   }
 });
 
 test("nothing requested → null, not assigned yet → empty list", () => {
-  const seen = (lease: RunningLease) => String(asking(lease)("status")[1]);
+  const seen = (lease: RunningLease) => String(requester(lease)("status")[1]);
   assert.match(seen(running), /"uris":null,.*"uris":\["a\.example\.com"\],.*"forwarded_ports":null,"ips":null}$/);
   assert.match(seen({ ...running, forwardedPorts: [], addresses: [] }), /"forwarded_ports":{},"ips":{}}$/);
   const port = { service: "web", port: 80, externalPort: 30_000, protocol: "UDP" };
@@ -69,10 +69,13 @@ test("token for one service → that service, and errors of the whole lease", ()
     { service: undefined, text: "withheld: b.example.com: held by another owner" },
   ];
   const lease = { ...running, errors };
-  assert.match(String(asking(lease)("status")[1]), /"errors":\["api: CrashLoop: \\u003cit\\u003e ends","web: .*"\]}$/);
-  const [, shown = ""] = asking(lease, ["web"])("status");
-  const { services, errors: told } = JSON.parse(String(shown)) as { services: object; errors: string[] };
-  assert.deepEqual([Object.keys(services), told.length], [["web"], 2]);
-  assert.equal(asking(lease, ["web"])("service")[0], 200);
-  assert.throws(() => asking(lease, ["web"])("service", "api"), /unauthorized access/);
+  assert.match(
+    String(requester(lease)("status")[1]),
+    /"errors":\["api: CrashLoop: \\u003cit\\u003e ends","web: .*"\]}$/,
+  );
+  const [, shown = ""] = requester(lease, ["web"])("status");
+  const { services, errors: shownErrors } = JSON.parse(String(shown)) as { services: object; errors: string[] };
+  assert.deepEqual([Object.keys(services), shownErrors.length], [["web"], 2]);
+  assert.equal(requester(lease, ["web"])("service")[0], 200);
+  assert.throws(() => requester(lease, ["web"])("service", "api"), /unauthorized access/);
 });

@@ -19,9 +19,9 @@ test("API server version is cached, served while the server is down, and refresh
   const [route] = versionRoutes({ kube: cluster.connect("test"), version: "0.1.0", clock });
   const ask = () => (route as PublicRoute).handle({} as never) as Promise<RestAnswer> | RestAnswer;
   cluster.faults.leaderless();
-  const refused = assert.rejects(async () => ask(), /kube|Kubernetes/i);
+  const rejected = assert.rejects(async () => ask(), /kube|Kubernetes/i);
   await clock.advance(2 * gatewayVersionMs);
-  await refused;
+  await rejected;
 
   cluster.faults.clear();
   const [first] = await Promise.all([ask(), ask(), clock.advance(100)]);

@@ -60,16 +60,16 @@ test("longest path with escapes only costs little more than one without", async 
 test("invalid number in a path → Go's error message", () => {
   assert.equal(parsePathDseq("18446744073709551615"), 2n ** 64n - 1n);
   assert.deepEqual([parsePathDseq("0"), parsePathDseq("007"), parsePathSeq("4294967295")], [0n, 7n, 2 ** 32 - 1]);
-  const refused = (read: () => unknown, words: string) =>
+  const assertRejected = (read: () => unknown, words: string) =>
     assert.throws(
       read,
       (thrown) => thrown instanceof NotANumber && thrown.message === `strconv.ParseUint: parsing ${words}`,
     );
-  refused(() => parsePathDseq("abc"), '"abc": invalid syntax');
-  refused(() => parsePathDseq("-1"), '"-1": invalid syntax');
-  refused(() => parsePathDseq("1_0"), '"1_0": invalid syntax');
-  refused(() => parsePathDseq("18446744073709551616"), '"18446744073709551616": value out of range');
-  refused(() => parsePathSeq("4294967296"), '"4294967296": value out of range');
-  refused(() => parsePathSeq("9".repeat(1_000)), `"${"9".repeat(1_000)}": value out of range`);
-  refused(() => parsePathSeq('a"\n'), '"a\\"\\n": invalid syntax');
+  assertRejected(() => parsePathDseq("abc"), '"abc": invalid syntax');
+  assertRejected(() => parsePathDseq("-1"), '"-1": invalid syntax');
+  assertRejected(() => parsePathDseq("1_0"), '"1_0": invalid syntax');
+  assertRejected(() => parsePathDseq("18446744073709551616"), '"18446744073709551616": value out of range');
+  assertRejected(() => parsePathSeq("4294967296"), '"4294967296": value out of range');
+  assertRejected(() => parsePathSeq("9".repeat(1_000)), `"${"9".repeat(1_000)}": value out of range`);
+  assertRejected(() => parsePathSeq('a"\n'), '"a\\"\\n": invalid syntax');
 });

@@ -32,7 +32,7 @@ import type { PublicRoute } from "./route.ts";
 import { gatewayDrainMs, startRestServer } from "./server.ts";
 
 const publicHost = "provider.example.com";
-const nobody: CallerIdentity = {
+const anonymous: CallerIdentity = {
   ...{ owner: undefined, mayUseProvider: false, untilMs: undefined },
   ...{ mayUseDeployment: () => false, mayUseLease: () => false, servicesOf: () => undefined },
 };
@@ -89,7 +89,7 @@ async function serve(t: TestContext, options: ServeOptions = {}) {
     authenticator: {
       identify({ source }) {
         sources.push(source);
-        return nobody;
+        return anonymous;
       },
     },
     ...{ budget, clock, log: silentLog },
@@ -170,9 +170,9 @@ test("a body is read up to its bound, however it is framed, and what is too larg
   const huge = await send("x", [["Content-Length", "1000000000"]]);
   assert.deepEqual([huge.status, huge.header("Connection")], [413, "close"]);
   const socket = await connectGateway({ port });
-  const asked = { method: "PUT", path: "/size", body: "x".repeat(1_001) };
-  assert.equal((await askOn(socket, asked)).status, 413);
-  assert.equal((await askOn(socket, { ...asked, body: "abc" })).body, "3");
+  const upload = { method: "PUT", path: "/size", body: "x".repeat(1_001) };
+  assert.equal((await askOn(socket, upload)).status, 413);
+  assert.equal((await askOn(socket, { ...upload, body: "abc" })).body, "3");
   socket.destroy();
 });
 
@@ -275,7 +275,7 @@ test("handler that fails or hangs affects only its client", async (t) => {
       }),
       route("/rejects", () => Promise.reject(new TypeError("odd"))),
       route("/forever", ({ signal }) => {
-        signal.addEventListener("abort", () => ended.push("told to stop"));
+        signal.addEventListener("abort", () => ended.push("aborted"));
         return forever;
       }),
     ],
@@ -289,19 +289,19 @@ test("handler that fails or hangs affects only its client", async (t) => {
     await clock.advance(gatewayAnswerMs / 2);
     return ended.length > 0;
   });
-  assert.deepEqual([(await waiting).status, ended], [500, ["told to stop"]]);
+  assert.deepEqual([(await waiting).status, ended], [500, ["aborted"]]);
   socket.destroy();
   assert.equal((await ask({ port }, { path: "/hello" })).status, 200);
 });
 
 test("client leaves → the handler's signal aborts", async (t) => {
   const left = Promise.withResolvers<void>();
-  const asked = Promise.withResolvers<void>();
+  const arrived = Promise.withResolvers<void>();
   const { port } = await serve(t, {
     routes: [
       route("/wait", async ({ signal }) => {
         signal.addEventListener("abort", () => left.resolve());
-        asked.resolve();
+        arrived.resolve();
         await left.promise;
         return empty(200);
       }),
@@ -309,7 +309,7 @@ test("client leaves → the handler's signal aborts", async (t) => {
   });
   const socket = await connectGateway({ port });
   socket.write(requestBytes({ path: "/wait" }));
-  await asked.promise;
+  await arrived.promise;
   socket.destroy();
   await left.promise;
 });
@@ -334,9 +334,9 @@ test("too many pipelined requests → connection is destroyed", async (t) => {
     routes: [route("/never", () => new Promise<RestAnswer>(() => undefined))],
   });
   const socket = await connectGateway({ port });
-  const asked = requestBytes({ path: "/never" });
+  const request = requestBytes({ path: "/never" });
   const closed = once(socket, "close");
-  socket.write(Buffer.concat(Array.from({ length: gatewayPipelined + 1 }, () => asked)));
+  socket.write(Buffer.concat(Array.from({ length: gatewayPipelined + 1 }, () => request)));
   await closed;
   assert.deepEqual(counted, ["pipelined"]);
 });
@@ -353,11 +353,11 @@ test("pipelined requests are answered in order", async (t) => {
 });
 
 test("shutdown → running requests finish, idle connections close, new ones are rejected", async (t) => {
-  const [gate, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const [gate, arrived] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const { port, server, clock } = await serve(t, {
     routes: [
       route("/slow", () => {
-        asked.resolve();
+        arrived.resolve();
         return gate.promise.then(() => empty(200));
       }),
     ],
@@ -365,7 +365,7 @@ test("shutdown → running requests finish, idle connections close, new ones are
   const [idle, busy] = [await connectGateway({ port }), await connectGateway({ port })];
   await askOn(idle, { path: "/hello" });
   const answer = askOn(busy, { path: "/slow" });
-  await asked.promise;
+  await arrived.promise;
   const isIdleClosed = new Promise((resolve) => idle.once("close", resolve));
   const closed = server.close();
   await isIdleClosed;
@@ -382,8 +382,8 @@ test("clients that leave during the handshake leave no state", async (t) => {
     // By then it has all that it needs, and the server has not.
     (await connectGateway({ port: server.port })).destroy();
   }
-  // Before the patience with handshakes is over.
-  await eventually("nobody is left", () => server.connections === 0, gatewayHandshakeMs - 1_000);
+  // Before handshakes time out.
+  await eventually("no connection is left", () => server.connections === 0, gatewayHandshakeMs - 1_000);
 });
 
 test("garbage on many connections leaves no state", async (t) => {
@@ -433,7 +433,7 @@ test("client that does not close after an error → destroyed", async (t) => {
     socket.allowHalfOpen = true;
     socket.write(first);
     await once(socket, "data");
-    // It says more than anybody reads, and does not go.
+    // It sends more than is read, and stays connected.
     socket.write(Buffer.alloc(2 ** 20));
     await clock.advance(gatewayHandshakeMs);
     await eventually("it to be gone", () => server.connections === 0);
@@ -445,7 +445,7 @@ test("unfinished handshakes of one address leave room for others", async (t) => 
   const { port, counted } = await serve(t);
   const begun = await Promise.all(Array.from({ length: connectionLimits.handshakes }, () => connectPlain(port)));
   for (const socket of begun) socket.removeAllListeners("error").on("error", () => undefined);
-  await eventually("some to be refused", () => counted.includes("handshakes"));
+  await eventually("some to be rejected", () => counted.includes("handshakes"));
   const other = await connectGateway({ port, tls: { localAddress: "127.0.0.2" } as object });
   assert.equal((await askOn(other, { path: "/hello" })).status, 200);
   for (const socket of [...begun, other]) socket.destroy();

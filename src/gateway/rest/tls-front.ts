@@ -56,9 +56,9 @@ export function createTlsFront(deps: FrontDeps): (socket: Socket) => void {
 
   function createTlsServer(source: CertificateSource, requestCert: boolean, name: string) {
     // Session tickets of one server are not valid for the other.
-    const asking = { requestCert, rejectUnauthorized: false, sessionIdContext: name };
+    const identification = { requestCert, rejectUnauthorized: false, sessionIdContext: name };
     const agreed = deps.protocols && { ALPNProtocols: deps.protocols };
-    const server = createServer({ ...tlsSettings, ...asking, ...agreed, handshakeTimeout: gatewayHandshakeMs });
+    const server = createServer({ ...tlsSettings, ...identification, ...agreed, handshakeTimeout: gatewayHandshakeMs });
     server.on("secureConnection", (socket) => {
       deps.onSecure(socket, keys.assignSecured(socket));
     });

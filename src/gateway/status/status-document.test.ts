@@ -124,7 +124,7 @@ test("change → shown within a second, requests before that share one body", as
   await clock.advance(1);
   const before = snapshot();
   cluster.leases = 2;
-  for (let asked = 0; asked < 1_000; asked += 1) assert.equal(snapshot(), before);
+  for (let n = 0; n < 1_000; n += 1) assert.equal(snapshot(), before);
   await clock.advance(1_000);
   assert.equal(shown().cluster.leases, 2);
 });

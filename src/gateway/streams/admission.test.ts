@@ -64,7 +64,7 @@ test("a stream ends with the step of the chain that revokes its certificate", as
   const { port, step, world } = await serveStreams(t, idle);
   const client = await openStream(port);
   await step();
-  world.refuses = new AuthError(401, "unauthorized access");
+  world.error = new AuthError(401, "unauthorized access");
   await step();
   await client.until(() => client.close !== undefined);
   assert.deepEqual(client.close, { code: 1008, reason: `${over} unauthorized access` });
@@ -87,12 +87,12 @@ test("lease closed → stream ends with that step of the chain, or with the next
 test("chain does not answer → streams continue", async (t) => {
   const { port, step, world, admission } = await serveStreams(t, idle);
   const client = await openStream(port);
-  for (const refusal of [
+  for (const rejection of [
     new ProviderError("AKP_CHAIN_SILENT", { what: "a key", reason: "no node answers" }),
     new AuthError(429, "too many"),
     new AuthError(503, "later"),
   ]) {
-    world.refuses = refusal;
+    world.error = rejection;
     await step();
   }
   client.send("ping");
@@ -101,21 +101,21 @@ test("chain does not answer → streams continue", async (t) => {
 });
 
 test("shutdown → streams are closed with 1001", async (t) => {
-  const told = { code: 1001, reason: "the provider stops" };
+  const expected = { code: 1001, reason: "the provider stops" };
   for (const handler of [idle, deaf]) {
     const { port, close } = await serveStreams(t, handler);
     const client = await openStream(port);
     await close();
-    assert.deepEqual(client.close, told);
+    assert.deepEqual(client.close, expected);
   }
 });
 
 test("streams per tenant are limited, others still open theirs", async (t) => {
   const { port, admission } = await serveStreams(t, idle);
   const own = await Promise.all(Array.from({ length: streamsPerTenant }, () => openStream(port)));
-  const refused = await openStream(port);
+  const rejected = await openStream(port);
   assert.deepEqual(
-    [refused.answer?.status, refused.answer?.body],
+    [rejected.answer?.status, rejected.answer?.body],
     [429, "there are too many open streams of this tenant\n"],
   );
   assert.equal((await openStream(port, { authorization: "akash1other" })).answer?.status, 101);

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { createFrameWriter, streamChunkBytes } from "./frame-writer.ts";
 
-/** Takes what is written when it is told to. */
+/** Completes writes on demand. */
 function stage() {
   const writes: Buffer[] = [];
   const taken: (() => void)[] = [];

@@ -9,8 +9,8 @@ test("frames are the network's, byte by byte", () => {
   assert.equal(hex(resizeFrame({ columns: 80, rows: 24 })), "6900500018");
   assert.equal(hex(resultFrame({ exitCode: 0 })), "667b22657869745f636f6465223a307d0a");
   assert.equal(hex(failureFrame), "67");
-  const told = resultFrame({ exitCode: 0, message: "<no>" }).subarray(1).toString();
-  assert.equal(told, '{"exit_code":0,"message":"\\u003cno\\u003e"}\n');
+  const json = resultFrame({ exitCode: 0, message: "<no>" }).subarray(1).toString();
+  assert.equal(json, '{"exit_code":0,"message":"\\u003cno\\u003e"}\n');
 });
 
 test("what a tenant sends is read by its first byte", () => {

@@ -6,8 +6,8 @@ const read = (query: string) => readShellRequest(new URLSearchParams(query));
 const rest = "service=web&tty=1&stdin=0&cmd0=sh";
 
 test("command has all its words, also empty ones", () => {
-  const asked = read("service=web&podIndex=3&tty=1&stdin=2&cmd0=echo&cmd1=&cmd2=b&cmd4=lost");
-  assert.deepEqual(asked, { command: ["echo", "", "b"], tty: true, service: "web", stdin: false, podIndex: 3 });
+  const parameters = read("service=web&podIndex=3&tty=1&stdin=2&cmd0=echo&cmd1=&cmd2=b&cmd4=lost");
+  assert.deepEqual(parameters, { command: ["echo", "", "b"], tty: true, service: "web", stdin: false, podIndex: 3 });
 });
 
 test("pod index is parsed in any base of Go", () => {

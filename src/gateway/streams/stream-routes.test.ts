@@ -6,7 +6,7 @@ const read = (query: string) => readStreamParameters(new URLSearchParams(query))
 const all = { services: undefined, follow: false, tail: undefined };
 
 test("stream parameters of the network's clients are parsed", () => {
-  const asked: readonly [string, StreamParameters][] = [
+  const valid: readonly [string, StreamParameters][] = [
     ["", all],
     ["service=&services=&follow=&tail=", all],
     ["service=web", { ...all, services: new Set(["web"]) }],
@@ -18,11 +18,11 @@ test("stream parameters of the network's clients are parsed", () => {
     ["tail=-1", all],
     ["tail=2147483647", { ...all, tail: 2147483647 }],
   ];
-  for (const [query, parameters] of asked) assert.deepEqual(read(query), parameters, query);
+  for (const [query, parameters] of valid) assert.deepEqual(read(query), parameters, query);
 });
 
 test("invalid parameters → the Go provider's error", () => {
-  const refused: readonly [string, string][] = [
+  const invalid: readonly [string, string][] = [
     ["service=web,", 'parameter "service" must not contain trailing comma'],
     ["services=,", 'parameter "service" must not contain trailing comma'],
     ["follow=yes", 'strconv.ParseBool: parsing "yes": invalid syntax'],
@@ -31,7 +31,7 @@ test("invalid parameters → the Go provider's error", () => {
     ["tail=-2", 'parameter "tail" contains invalid value'],
     ["tail=constructor", 'strconv.ParseInt: parsing "constructor": invalid syntax'],
   ];
-  for (const [query, words] of refused) {
+  for (const [query, words] of invalid) {
     const answer = read(query);
     assert("status" in answer, query);
     assert.deepEqual([answer.status, answer.body], [400, `${words}\n`]);

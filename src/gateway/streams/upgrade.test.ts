@@ -40,7 +40,7 @@ test("invalid upgrade request → error response, connection stays open", async 
   const { port, admission } = await serveStreams(t, async () => ({ code: 1000 }));
   const socket = await connectGateway({ port });
   const others = upgradeHeaders.filter(([name]) => name !== "Sec-WebSocket-Key");
-  const refused: readonly [Partial<GatewayRequest>, number, string][] = [
+  const rejected: readonly [Partial<GatewayRequest>, number, string][] = [
     [{ headers: [] }, 400, "Bad Request\n"],
     [{ headers: others }, 400, "Bad Request\n"],
     [{ headers: [...upgradeHeaders, ["Origin", "null"]] }, 403, "Forbidden\n"],
@@ -51,8 +51,8 @@ test("invalid upgrade request → error response, connection stays open", async 
     [{ method: "POST" }, 404, "404 page not found\n"],
     [{ authorization: undefined }, 401, '{"message":"unauthorized access"}'],
   ];
-  for (const [asked, status, body] of refused) {
-    const request = { path: streamPath, authorization: "akash1tenant", headers: upgradeHeaders, ...asked };
+  for (const [invalid, status, body] of rejected) {
+    const request = { path: streamPath, authorization: "akash1tenant", headers: upgradeHeaders, ...invalid };
     const answer = await askOn(socket, request);
     assert.deepEqual([answer.status, answer.body, answer.header("Connection")], [status, body, undefined]);
   }
@@ -75,10 +75,10 @@ test("invalid upgrade request → error response, connection stays open", async 
 
 test("query is validated before authorization", async (t) => {
   const { port } = await serveStreams(t, async () => ({ code: 1000 }), { scope: "shell" });
-  const asked = { authorization: "only logs" };
-  const nonsense = { ...asked, path: `${streamPath}?nonsense=1` };
+  const valid = { authorization: "only logs" };
+  const nonsense = { ...valid, path: `${streamPath}?nonsense=1` };
   const statuses = [];
-  for (const request of [nonsense, asked]) statuses.push((await openStream(port, request)).answer?.status);
+  for (const request of [nonsense, valid]) statuses.push((await openStream(port, request)).answer?.status);
   assert.deepEqual(statuses, [400, 401]);
 });
 

@@ -112,7 +112,7 @@ test("close frame not confirmed → connection ends anyway", async (t) => {
 
 for (const [who, sendsFirst, sendsLater] of [
   ["who still sends something", false, true],
-  ["whose input nobody takes", true, false],
+  ["whose input is not read", true, false],
 ] as const)
   test(`end of a stream reaches a slow reader: ${who}`, async (t) => {
     const count = 1_000;
@@ -364,7 +364,7 @@ for (const [what, bytes] of [
   ["pongs", clientFrame("pong", "x")],
   ["empty frames", clientFrame("text", "")],
   ["empty fragments", Buffer.of(0, 0x80, 0, 0, 0, 0)],
-  ["small frames that nobody reads", clientFrame("binary", "x")],
+  ["small frames that are not read", clientFrame("binary", "x")],
 ] as const)
   test(`a flood of ${what} ends its stream`, async (t) => {
     const { port, clock, admission } = await serveStreams(t, idle);

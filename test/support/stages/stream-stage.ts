@@ -45,12 +45,12 @@ export async function serveStreams(t: TestContext, handler: StreamHandler, more:
   const world = {
     leaseState: "active",
     isInCluster: true,
-    refuses: undefined as Error | undefined,
+    error: undefined as Error | undefined,
     untilMs: clock.now() + 900_000,
   };
   const authenticator = {
     identify({ authorization }: CallerCredentials): CallerIdentity | Promise<CallerIdentity> {
-      if (world.refuses) throw world.refuses;
+      if (world.error) throw world.error;
       if (authorization === undefined) throw new AuthError(401, "unauthorized access");
       const grant: Grant =
         authorization === "only logs" ? { access: "scoped", scopes: new Set(["logs"]) } : { access: "full" };
