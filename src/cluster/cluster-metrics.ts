@@ -50,7 +50,7 @@ function measureReservations(metrics: Metrics, { keeper: { book, reservations, a
   const requests = ["provider_inventory_requests", "Requests to the inventory by action and result"] as const;
   measureTable(metrics, "counter", [...requests, "action", "result"], () => [
     ["reserve", "create", counts.created],
-    ["reserve", "insufficient-capacity", counts.refused],
+    ["reserve", "insufficient-capacity", counts.rejected],
     ["lookup", "found", counts.fitting],
     ["lookup", "not-found", counts.misfitting],
     ["unreserve", "destroyed", counts.released],
@@ -59,7 +59,7 @@ function measureReservations(metrics: Metrics, { keeper: { book, reservations, a
   const opened = ["provider_reservation", "Reservations opened and closed"] as const;
   measureTable(metrics, "counter", [...opened, "action", "result"], () => [
     ["open", "success", counts.created],
-    ["open", "fail", counts.refused],
+    ["open", "fail", counts.rejected],
     ["close", "success", counts.released],
   ]);
   metrics.readHistogram({ name: "provider_reservation_duration", help: "Time to reserve, in microseconds" }, durations);

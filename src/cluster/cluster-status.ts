@@ -47,7 +47,7 @@ export function clusterStatus(parts: ClusterStatusParts) {
   };
 }
 
-/** How often it is checked whether a snapshot has become too old, of which no event tells: two minutes are the bound. */
+/** How often the age of the snapshot is checked, for which there is no event: two minutes are the bound. */
 export const clusterStatusLookMs = 10 * second;
 
 /** Publishes on the bus what has changed of the status. */

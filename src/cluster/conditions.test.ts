@@ -45,12 +45,12 @@ test("many leases of one tenant do not hide those of others, and the rest is cou
   const state: LeaseStatus = { state: "deployed", heldByOthers: ["a.com: held"] };
   const one = leaseOf(ann, 1);
   const states = statesOf([...many.map((key) => [key, state] as const), [one, { ...state, addressless: ["blue"] }]]);
-  const told = leaseConditions({ states, error: undefined });
-  const ofAnn = told.filter(({ subject }) => subject === one).map(({ type }) => type);
+  const conditions = leaseConditions({ states, error: undefined });
+  const ofAnn = conditions.filter(({ subject }) => subject === one).map(({ type }) => type);
   assert.deepEqual(ofAnn, ["LeaseWithheld", "AddressPending"]);
-  assert.equal(told.filter(({ subject }) => subject !== undefined).length, listedLeases);
+  assert.equal(conditions.filter(({ subject }) => subject !== undefined).length, listedLeases);
   assert.deepEqual(
-    told.filter(({ subject }) => subject === undefined),
+    conditions.filter(({ subject }) => subject === undefined),
     [condition("LeaseWithheld", "12 more leases: see akash-provider leases")],
   );
 });
@@ -65,9 +65,9 @@ test("many unhealthy leases of one tenant do not hide those of others", () => {
   };
   const many = Array.from({ length: listedLeases }, (_, at) => leaseOf(mallory, at + 1));
   const alarms = () => [...many, leaseOf(ann, 1)].map((key) => [key, [error]] as const);
-  const told = healthConditions({ alarms, circuitBreaker: () => undefined });
-  assert.ok(told.some(({ subject }) => subject === leaseOf(ann, 1)));
-  assert.equal(told.at(-1)?.message, "1 more leases: see akash-provider leases");
+  const conditions = healthConditions({ alarms, circuitBreaker: () => undefined });
+  assert.ok(conditions.some(({ subject }) => subject === leaseOf(ann, 1)));
+  assert.equal(conditions.at(-1)?.message, "1 more leases: see akash-provider leases");
 });
 
 test("a name that another lease of the same tenant has, as after a move, is no condition", () => {
@@ -82,7 +82,7 @@ test("many unhealthy host names of one tenant do not hide those of others, and t
   const many = Array.from({ length: listedLeases + 1 }, (_, at) => rejected(`a${at}.com`, leaseOf(mallory, at)));
   const unhealthy = () => [...many, rejected("b.com", leaseOf(ann, 1))];
   const feed = { unhealthy, unserved: () => [], error: undefined, missing: undefined };
-  const told = [...hostnameConditions(feed, () => true)];
-  assert.equal(told[1]?.message, `lease ${leaseOf(ann, 1)}: b.com is refused`);
-  assert.equal(told.at(-1)?.message, "2 more host names are not healthy");
+  const conditions = [...hostnameConditions(feed, () => true)];
+  assert.equal(conditions[1]?.message, `lease ${leaseOf(ann, 1)}: b.com is refused`);
+  assert.equal(conditions.at(-1)?.message, "2 more host names are not healthy");
 });

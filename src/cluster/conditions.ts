@@ -83,9 +83,9 @@ export function healthConditions({
   alarms,
   circuitBreaker,
 }: Pick<HealthKeeper, "alarms" | "circuitBreaker">): Condition[] {
-  const found = Array.from(alarms(), ([subject, troubles]) => {
-    const texts = troubles.slice(0, leaseProblemsNamed).map(({ service, message }) => `${service}: ${message}`);
-    return ofLease("LeaseUnhealthy", subject, texts.join("; "), troubles[0]?.reason);
+  const found = Array.from(alarms(), ([subject, problems]) => {
+    const texts = problems.slice(0, leaseProblemsNamed).map(({ service, message }) => `${service}: ${message}`);
+    return ofLease("LeaseUnhealthy", subject, texts.join("; "), problems[0]?.reason);
   });
   const cause = circuitBreaker();
   const many = condition("ManyLeasesUnhealthy", `${cause}: no unhealthy lease is closed meanwhile`);

@@ -1,4 +1,4 @@
-/** Whether we take a manifest: what is asked of it, in the order in which the Go provider asks. */
+/** Checks of a manifest, in the order of the Go provider. */
 import type { Chain } from "../chain/chain.ts";
 import { type Deployment, runs } from "../chain/records.ts";
 import type { RecordedManifest } from "../kube/objects/read-manifest-resource.ts";
@@ -55,7 +55,7 @@ export type Accepted = Awaited<ReturnType<Checks["accept"]>>;
 export function createChecks({ chain, cluster, rules, requireHost, log }: CheckDeps) {
   const { mirror, queries, provider } = chain;
 
-  /** Returns the hash that the chain has, and groups by lease. Throws why it is rejected, or why the chain cannot be asked. */
+  /** Returns the hash that the chain has, and groups by lease. Throws why it is rejected, or why the chain cannot be queried. */
   async function accept(id: DeploymentId, read: ReadManifest, signal: AbortSignal | undefined) {
     const { manifest, lacks } = read;
     const fault = faultOfManifest(manifest, lacks);
@@ -78,7 +78,7 @@ export function createChecks({ chain, cluster, rules, requireHost, log }: CheckD
     return { version, groups };
   }
 
-  /** The deployment with this very manifest. The mirror may be behind a tenant who has just changed it: then the chain is asked. */
+  /** The deployment with this very manifest. The mirror may lag behind a tenant who has just changed it: then the chain is queried. */
   async function currentDeployment(id: DeploymentId, read: ReadManifest, signal: AbortSignal | undefined) {
     const mirrored = mirror.deployment(id);
     const known = mirrored && versionOn(mirrored, read);
@@ -90,7 +90,7 @@ export function createChecks({ chain, cluster, rules, requireHost, log }: CheckD
     return { deployment, version };
   }
 
-  /** Those of ours that run. While a group has none the chain is asked: the mirror may not have seen the last one yet. */
+  /** Our active leases. While a group has none the chain is queried: the mirror may lack the newest lease. */
   async function leasesOf(id: DeploymentId, signal?: AbortSignal): Promise<readonly LeaseId[]> {
     const { owner, dseq } = id;
     const mirrored = [...mirror.leases()].filter(({ id }) => id.owner === owner && id.dseq === dseq);
@@ -110,8 +110,8 @@ export function createChecks({ chain, cluster, rules, requireHost, log }: CheckD
         throw new ProviderError("AKP_MANIFEST_REJECTED", { reason });
       }
     }
-    const refusal = cluster.hostRejection(groups.flatMap(hostsIn), owner);
-    if (refusal !== undefined) throw new ProviderError("AKP_MANIFEST_HOST_REFUSED", { reason: refusal });
+    const reason = cluster.hostRejection(groups.flatMap(hostsIn), owner);
+    if (reason !== undefined) throw new ProviderError("AKP_MANIFEST_HOST_REFUSED", { reason });
   }
 
   function checkRules(id: DeploymentId, groups: readonly ManifestGroup[]): void {
@@ -123,8 +123,8 @@ export function createChecks({ chain, cluster, rules, requireHost, log }: CheckD
     };
     const images = new Set(groups.flatMap(({ services }) => services.map(({ image }) => image)));
     const rulings = [tenant(id.owner), ...[...images].map(image)];
-    const refused = rulings.find((ruling) => !mayPass(ruling));
-    if (refused) throw new ProviderError("AKP_MANIFEST_REJECTED", { reason: refused.reason });
+    const rejected = rulings.find((ruling) => !mayPass(ruling));
+    if (rejected) throw new ProviderError("AKP_MANIFEST_REJECTED", { reason: rejected.reason });
     const host = groups
       .flatMap(hostsIn)
       .map(hostname)

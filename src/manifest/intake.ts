@@ -51,9 +51,9 @@ export function createIntake(deps: IntakeDeps) {
       });
     } catch (thrown) {
       const { code, entry } = ProviderError.from(thrown);
-      const isRefusal = code.startsWith("AKP_MANIFEST") || code === "AKP_DEPLOYMENT_UNKNOWN" || entry.http < 500;
+      const isRejection = code.startsWith("AKP_MANIFEST") || code === "AKP_DEPLOYMENT_UNKNOWN" || entry.http < 500;
       if (code === "AKP_CLUSTER_UNKNOWN") missed.away();
-      states.counts[isRefusal ? "refused" : "failed"] += 1;
+      states.counts[isRejection ? "refused" : "failed"] += 1;
       // Only the code: the message may quote what the tenant sent.
       log.info("manifest not accepted", { deployment, code });
       throw thrown;

@@ -147,7 +147,7 @@ export function createManifestLoop(deps: LoopDeps) {
   return { look, reunite };
 }
 
-/** What journal and cluster know together; the newer of both is in the journal afterwards. Throws while the cluster cannot tell. */
+/** The newer manifest of journal and cluster; the journal has it afterwards. Throws while the cluster's state is unknown. */
 async function reuniteManifest(
   { id }: Pick<Lease, "id">,
   key: string,

@@ -30,7 +30,7 @@ interface ManifestDeps extends RuntimeDeps {
   readonly journal: Promise<Journal>;
   readonly bus: Promise<Bus>;
   readonly cluster: Promise<ClusterSide>;
-  /** As they are in force at the moment of asking. */
+  /** Those in force at the time of the call. */
   readonly rules: () => OperatorRules;
 }
 

@@ -4,7 +4,7 @@ import { formatTime } from "../runtime/clock.ts";
 import type { Metrics } from "../runtime/metrics.ts";
 
 /** Leases without a manifest that the status names. */
-const manifestWaitsTold = 20;
+const manifestWaitsShown = 20;
 
 type ManifestState = "received" | "withdrawn" | "waiting";
 
@@ -45,7 +45,7 @@ export function createManifestStates(onChange: () => void) {
         withdrawn: count("withdrawn"),
         waiting: waits.length,
         /** Those that wait for their manifest and until when, the most urgent first. */
-        waits: waits.slice(0, manifestWaitsTold).map(([lease, { dueAtMs }]) => {
+        waits: waits.slice(0, manifestWaitsShown).map(([lease, { dueAtMs }]) => {
           return { lease, until: dueAtMs === undefined ? null : formatTime(dueAtMs) };
         }),
       };

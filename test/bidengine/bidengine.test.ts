@@ -195,7 +195,7 @@ test("while no IP address is free, an order that needs one is rejected with the 
     const units = smallGroup.units.map((unit) => ({ ...unit, endpoints: [...unit.endpoints, leased] }));
     const order = formatOrderId(await stage.post(1n, { ...smallGroup, units }));
     const decision = () => one.engine.orders(2).find(({ orderId }) => orderId === order);
-    const full = /it asks for 1 IP address, and 0 are free/;
+    const full = /it requests 1 IP address, and 0 are free/;
     await stage.until("the reason", () => full.test(decision()?.reason ?? ""));
     await stage.post(2n);
     await stage.until("a bid without an address", () => one.status()?.bids === 1);

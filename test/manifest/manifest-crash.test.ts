@@ -1,4 +1,4 @@
-/** The provider ends at every point of the way of a manifest; whoever was not answered asks again, and all comes to the same end. */
+/** Crashes at every step of a manifest; the tenant repeats unanswered requests, and the final state is always the same. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { deploymentOf, formatLeaseId, type LeaseId } from "../../src/market/ids.ts";
@@ -46,13 +46,13 @@ test("after a crash at any boundary of a manifest's way all comes to the same en
 async function play(t: TestContext, crashAt: number): Promise<Played> {
   let played: Played | undefined;
   await onManifestStage(t, async (stage) => {
-    played = await tell(stage, createCountingBoundary(crashAt));
+    played = await playOn(stage, createCountingBoundary(crashAt));
   });
   assert.ok(played);
   return played;
 }
 
-async function tell(stage: ManifestStage, boundary: CountingBoundary): Promise<Played> {
+async function playOn(stage: ManifestStage, boundary: CountingBoundary): Promise<Played> {
   // Of a journal before this one.
   const found = await stage.leased(4n, first);
   const [group] = first.manifest as [ManifestGroup];
@@ -70,13 +70,13 @@ async function tell(stage: ManifestStage, boundary: CountingBoundary): Promise<P
     revived ??= revive();
     return revived;
   }
-  /** What a tenant asks for until there is an answer. */
+  /** A tenant's request, repeated until it is answered. */
   async function ask<T>(request: (running: RunningManifests) => Promise<T>): Promise<T> {
-    const asked = current();
+    const called = current();
     try {
-      return await request(await asked);
+      return await request(await called);
     } catch (thrown) {
-      if (asked === current()) throw thrown;
+      if (called === current()) throw thrown;
       return ask(request);
     }
   }

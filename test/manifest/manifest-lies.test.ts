@@ -1,4 +1,4 @@
-/** Manifests that lie: rejected in the network's words, with nothing written and nobody told. */
+/** Manifests that lie: rejected in the network's words, with nothing written and no lease woken. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deploymentOf, formatLeaseId } from "../../src/market/ids.ts";
@@ -71,7 +71,7 @@ const lies: Readonly<Record<string, Lie>> = {
 test("a manifest that does not match the chain is rejected in the network's words, and leaves nothing behind", async (t) => {
   await onManifestStage(t, async (stage) => {
     const { manifests, journal } = await stage.running();
-    const told = stage.cluster.woken;
+    const woken = stage.cluster.woken;
     const honest = await stage.leased(1n, wish);
     let dseq = 10n;
     for (const [name, lie] of Object.entries(lies)) {
@@ -82,15 +82,15 @@ test("a manifest that does not match the chain is rejected in the network's word
       const isWatched = () => journal.read.deadlines.get("manifest", formatLeaseId(lease)) !== undefined;
       await stage.until("the mirror knows it", isWatched);
       const units = journal.counts.units;
-      const refusal = await manifests.submit(id, lie.body).then(
+      const rejection = await manifests.submit(id, lie.body).then(
         () => assert.fail(`${name} was taken`),
         (thrown: unknown) => ProviderError.from(thrown),
       );
-      assert.equal(refusal.message, lie.words, name);
-      assert.ok(refusal.entry.http >= 400 && refusal.entry.http < 500, name);
+      assert.equal(rejection.message, lie.words, name);
+      assert.ok(rejection.entry.http >= 400 && rejection.entry.http < 500, name);
       assert.equal(journal.counts.units, units, `${name} wrote something`);
     }
-    assert.deepEqual([told, journal.read.manifests.leaseIds()], [[], []]);
+    assert.deepEqual([woken, journal.read.manifests.leaseIds()], [[], []]);
     assert.equal(
       journal.read.deadlines.subjects("manifest").length,
       1 + Object.values(lies).filter(({ onChain }) => onChain).length,

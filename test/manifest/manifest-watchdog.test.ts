@@ -1,4 +1,4 @@
-/** Leases without a manifest: closed in time and by proof, over restarts, and never while somebody cannot be asked. */
+/** Leases without a manifest: closed in time and by proof, over restarts, and never while chain or cluster is unknown. */
 import assert from "node:assert/strict";
 import { copyFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -68,7 +68,7 @@ quickTest("with several groups each lease has a deadline of its own, and 0 turns
 });
 
 quickTest(
-  "a lease that was won while nobody ran takes its manifest after the start, and is closed if none comes even then",
+  "a lease won while the provider was down takes its manifest after the start, and is closed if none comes even then",
   async (t) => {
     await onManifestStage(t, async (stage) => {
       await (await stage.running({ timeoutMs })).stop();
@@ -195,13 +195,13 @@ quickTest("time in which no provider runs does not count, nor time in which the 
 });
 
 quickTest(
-  "who was turned away because the cluster could not tell gets a moment to send it again, however late that is",
+  "a tenant rejected because the cluster was unknown gets time to send the manifest again, however late that is",
   async (t) => {
     await onManifestStage(t, async (stage) => {
       const { manifests } = await stage.running({ timeoutMs });
       const lease = await stage.leased(1n, wish);
       const send = () => manifests.submit(deploymentOf(lease), bodyOf(wish.manifest));
-      // Nobody looks at a lease between its beginning and its deadline, unless its tenant comes.
+      // No look at a lease between its beginning and its deadline, unless its tenant sends a manifest.
       stage.cluster.error = "its API server is away";
       await assert.rejects(send, { code: "AKP_CLUSTER_UNKNOWN" });
       await stage.pass(timeoutMs - 3_000);
@@ -269,7 +269,7 @@ quickTest(
 );
 
 quickTest(
-  "what somebody has made newer in the cluster while we ran is taken up before long: the lease waits for that",
+  "a newer manifest applied to the cluster by others is adopted soon, and the lease waits for that",
   async (t) => {
     await onManifestStage(t, async (stage) => {
       const { manifests } = await stage.running({ timeoutMs });
@@ -383,7 +383,7 @@ test("a reclamation window is announced on timeout, and the reclaimer ends the l
     const { journal } = await stage.running({ timeoutMs });
     const lease = await stage.lease(await stage.post(1n, wish, manifestHash(wish.manifest), windowNs), wish);
     await stage.until(
-      "its tenant is told",
+      "its tenant sees the reason",
       async () => (await stage.queries.lease(lease)).value?.state === "reclaiming",
     );
     // An hour has as many blocks and looks as all other tests here together.

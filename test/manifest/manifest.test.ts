@@ -28,7 +28,7 @@ test("a manifest is accepted for its lease and published once; sent again it cha
     const lease = await stage.leased(1n, wish);
     const key = formatLeaseId(lease);
     await stage.until("it is waited for", () => journal.read.deadlines.get("manifest", key) !== undefined);
-    const told = stage.cluster.woken;
+    const woken = stage.cluster.woken;
     const id = deploymentOf(lease);
     assert.deepEqual(await manifests.submit(id, bodyOf(wish.manifest)), { leases: [key], changed: [key] });
     const row = journal.read.manifests.get(key);
@@ -38,7 +38,7 @@ test("a manifest is accepted for its lease and published once; sent again it cha
     await stage.pass(2_000);
     assert.deepEqual(await manifests.submit(id, bodyOf(wish.manifest)), { leases: [key], changed: [] });
     assert.equal(journal.read.manifests.get(key)?.receivedAtMs, row?.receivedAtMs);
-    assert.deepEqual(told, [key]);
+    assert.deepEqual(woken, [key]);
     assert.deepEqual(events, [{ kind: "ManifestReceived", lease: key, version: row?.version }]);
     assert.deepEqual(manifests.manifestOf(lease)?.group, wish.manifest[0]);
   });
@@ -132,11 +132,11 @@ test("a withdrawn manifest is not waited for again, and accepted when it is sent
     const lease = await stage.leased(1n, wish);
     const [id, key, body] = [deploymentOf(lease), formatLeaseId(lease), bodyOf(wish.manifest)];
     await manifests.submit(id, body);
-    const told = stage.cluster.woken;
-    told.length = 0;
+    const woken = stage.cluster.woken;
+    woken.length = 0;
     assert.deepEqual(await manifests.withdraw(id), { leases: [key], changed: [key] });
     assert.deepEqual(await manifests.withdraw(id), { leases: [key], changed: [] });
-    assert.deepEqual(told, [key]);
+    assert.deepEqual(woken, [key]);
     await stage.pass(25_000);
     assert.deepEqual([status().withdrawn, status().waiting], [1, 0]);
     assert.equal((await stage.queries.lease(lease)).value?.state, "active");
@@ -187,7 +187,7 @@ test("what is sent at once for one deployment is taken in turn, up to a bound; o
       [1, ...Array(manifestWaiting - 1).fill(0)],
     );
     stage.cluster.recorded = recorded;
-    assert.equal((await send(one)).changed.length, 0, "nobody waits any more");
+    assert.equal((await send(one)).changed.length, 0, "no lease waits any more");
   });
 });
 
@@ -214,11 +214,11 @@ test("policies and host names of others reject a manifest with a reason; a polic
     await assert.rejects(send(), { message: 'hostname not allowed: "web.example.com" is blocked by this provider' });
     rules = { ...rules, hostname: () => yes, tenant: () => no("the tenant is rejected by the policy") };
     await assert.rejects(send(), { message: "manifest rejected: the tenant is rejected by the policy" });
-    stage.cluster.refusal = 'hostname not allowed: host "web.example.com" in use';
-    await assert.rejects(send(), { code: "AKP_MANIFEST_HOST_REFUSED", message: stage.cluster.refusal });
-    stage.cluster.refusal = undefined;
+    stage.cluster.rejection = 'hostname not allowed: host "web.example.com" in use';
+    await assert.rejects(send(), { code: "AKP_MANIFEST_HOST_REFUSED", message: stage.cluster.rejection });
+    stage.cluster.rejection = undefined;
     assert.equal(journal.read.manifests.get(formatLeaseId(lease)), undefined);
-    assert.deepEqual(stage.cluster.allowed, [], "who is refused keeps nobody from the name");
+    assert.deepEqual(stage.cluster.allowed, [], "a rejected tenant does not block the host name");
     rules = { ...rules, tenant: () => no("the tenant is rejected by the policy", true) };
     assert.equal((await send()).changed.length, 1);
     assert.deepEqual(stage.cluster.allowed, ["web.example.com"]);
@@ -235,7 +235,7 @@ test("secrets of tenants appear neither in log, status, metrics nor history", as
   await onManifestStage(t, async (stage) => {
     const lines: string[] = [];
     const log = createLog({ level: "debug", destination: { write: (line) => void lines.push(line), lost: 0 } });
-    const { manifests, journal, told, bus } = await stage.running({ log });
+    const { manifests, journal, metricsText, bus } = await stage.running({ log });
     bus.subscribe("*", (message) => void lines.push(JSON.stringify(message)));
     const wish = webWish();
     const lease = await stage.leased(1n, wish);
@@ -251,7 +251,7 @@ test("secrets of tenants appear neither in log, status, metrics nor history", as
     await manifests.withdraw(id);
     await stage.pass(5_000);
     assert.ok(journal.read.manifests.get(formatLeaseId(lease))?.body.includes(secret));
-    const everything = [...lines, await told(), JSON.stringify(journal.read.history.recent(100))].join("\n");
+    const everything = [...lines, await metricsText(), JSON.stringify(journal.read.history.recent(100))].join("\n");
     for (const word of [secret, registryPassword]) assert.ok(!everything.includes(word), word);
     assert.ok(lines.some((line) => line.includes("manifest accepted")));
   });
@@ -260,7 +260,7 @@ test("secrets of tenants appear neither in log, status, metrics nor history", as
 test("the status says who has a manifest and who is waited for, on the bus too", async (t) => {
   await onManifestStage(t, async (stage) => {
     const wish = webWish();
-    const { manifests, status, bus, told } = await stage.running();
+    const { manifests, status, bus, metricsText } = await stage.running();
     const first = await stage.leased(1n, wish);
     const second = await stage.leased(2n, wish);
     await manifests.submit(deploymentOf(first), bodyOf(wish.manifest));
@@ -278,7 +278,7 @@ test("the status says who has a manifest and who is waited for, on the bus too",
     });
     await stage.pass(1);
     assert.deepEqual(retained, status());
-    const metrics = await told();
+    const metrics = await metricsText();
     assert.match(metrics, /provider_manifest_manager 2\\n/);
     assert.match(metrics, /provider_order_watchdog 1\\n/);
     assert.match(metrics, /2 lease\(s\): 1 with a manifest, 1 without/);

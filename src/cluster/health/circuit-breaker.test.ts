@@ -30,7 +30,7 @@ function leases({
   const claims = storageClass === undefined ? [] : [{ service, storageClass, phase: "Bound" }];
   const workloads = new Map([[service, { isSet: false, failure }]]);
   const facts = { pods, claims, workloads, rejection, isNodeReady: () => true };
-  return owners.map((owner) => ({ owner, troubles: [problem], facts: () => facts }));
+  return owners.map((owner) => ({ owner, problems: [problem], facts: () => facts }));
 }
 
 /** So many owners use what is shared, those of the unhealthy leases among them. */
@@ -56,7 +56,7 @@ test("of those on one node or with volumes of one storage class, more than a fif
   assert.equal(beta3, "on storage class beta3, leases of 3 of 14 owners are unhealthy at once");
 });
 
-test("a storage class or a webhook that is known to keep leases of three owners is enough, whoever else uses it", () => {
+test("a storage class or a webhook that blocks leases of three owners is enough, however many others use it", () => {
   const causeOf = (given: Given) => commonCause(leases(given), 100, used("storage class beta3", 100));
   for (const reason of ["VolumeNotBound", "NotReady"] as const) {
     const cause = causeOf({ reason, storageClass: "beta3" });

@@ -21,7 +21,7 @@ const ownersPerUnhealthy = 5;
 export interface UnhealthyLease {
   readonly owner: string;
   /** Empty between two crashes. */
-  readonly troubles: readonly HealthProblem[];
+  readonly problems: readonly HealthProblem[];
   readonly facts: () => Pick<HealthFacts, "pods" | "claims" | "workloads" | "rejection" | "isNodeReady">;
 }
 
@@ -29,7 +29,7 @@ export interface UnhealthyLease {
 export type SharedUse = readonly [shared: string, owner: string];
 
 interface CircuitBreakerDeps {
-  readonly alarms: () => Iterable<readonly [leaseKey: string, troubles: readonly HealthProblem[]]>;
+  readonly alarms: () => Iterable<readonly [leaseKey: string, problems: readonly HealthProblem[]]>;
   /** Leases whose unhealthy time is counted. */
   readonly counted: () => Iterable<string>;
   /** Every lease that has something to run. */
@@ -55,7 +55,7 @@ export function createCircuitBreaker(deps: CircuitBreakerDeps): () => string | u
   return memoizeFor(healthCheckMs, clock, () => {
     const alarming = new Map(alarms());
     const unhealthy = Array.from(new Set([...alarming.keys(), ...counted()]), (key) => {
-      return { owner: ownerOf(key), troubles: alarming.get(key) ?? [], facts: () => factsOf(key) };
+      return { owner: ownerOf(key), problems: alarming.get(key) ?? [], facts: () => factsOf(key) };
     });
     return commonCause(unhealthy, new Set(Array.from(judged(), ownerOf)).size, used);
   });
@@ -97,8 +97,8 @@ function ownersOf(uses: Iterable<SharedUse>): Map<string, Set<string>> {
 }
 
 /** Known causes, even if they do not affect other leases. */
-function causesOf({ owner, troubles, facts }: UnhealthyLease): SharedUse[] {
-  const awaiting = troubles.filter(({ reason }) => reason === "VolumeNotBound" || reason === "NotReady");
+function causesOf({ owner, problems, facts }: UnhealthyLease): SharedUse[] {
+  const awaiting = problems.filter(({ reason }) => reason === "VolumeNotBound" || reason === "NotReady");
   const { claims, workloads, rejection } = facts();
   const classes = classesOf(claims, new Set(awaiting.map(({ service }) => service)));
   const failures = Array.from(workloads.values(), ({ failure }) => failure);
@@ -107,12 +107,12 @@ function causesOf({ owner, troubles, facts }: UnhealthyLease): SharedUse[] {
 }
 
 /** What its failing replicas depend on. */
-function suspectsOf({ owner, troubles, facts }: UnhealthyLease): SharedUse[] {
+function suspectsOf({ owner, problems, facts }: UnhealthyLease): SharedUse[] {
   const { pods, claims, isNodeReady } = facts();
   const placed = pods.filter(({ on }) => on !== undefined);
   const down = placed.filter(({ state, on = "" }) => state === "unready" || !isNodeReady(on));
   const nodes = (down.length > 0 ? down : placed).map(({ on = "" }: PodFacts) => nodeShared(on));
-  const services = (troubles.length > 0 ? troubles : claims).map(({ service }) => service);
+  const services = (problems.length > 0 ? problems : claims).map(({ service }) => service);
   return [...nodes, ...classesOf(claims, new Set(services))].map((suspect) => [suspect, owner]);
 }
 

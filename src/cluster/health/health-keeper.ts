@@ -103,9 +103,9 @@ export function createHealthKeeper(deps: HealthDeps) {
   /** Its manifest is deployed or rejected by the API server's own rules, its lease is active, and the breaker is closed. */
   function counts(key: string): boolean {
     const { state, why } = leases.states.get(key) ?? {};
-    const { refusal } = journal.read.manifests.get(key) ?? {};
+    const rejection = journal.read.manifests.get(key)?.refusal;
     // With another reason, the server rejects what it accepted before.
-    const isTenants = state === "refused" && why === refusal && webhookIn(refusal ?? "") === undefined;
+    const isTenants = state === "refused" && why === rejection && webhookIn(rejection ?? "") === undefined;
     const isApplied = state === "deployed" || isTenants;
     const isMirrorFresh = (chain.status.mirrorAgeMs ?? Number.POSITIVE_INFINITY) <= healthMirrorMs;
     const isActive = chain.mirror.lease(parseLeaseId(key))?.state === "active";

@@ -56,20 +56,20 @@ test("what is starting says so, and what has not come up for long says that", ()
 
 test("pods that cannot be created are reported, without the cluster's own words", () => {
   const quota = new Map([["web", { isSet: false, failure: 'pods "web-x" is forbidden: exceeded quota: q1' }]]);
-  const told = health({ workloads: quota });
-  assert.equal(brief(told), "0/2 unhealthy NotCreated ×2");
-  assert.equal(told.troubles[0]?.message, "its replica cannot be made: more than it may have here");
+  const judged = health({ workloads: quota });
+  assert.equal(brief(judged), "0/2 unhealthy NotCreated ×2");
+  assert.equal(judged.troubles[0]?.message, "its replica cannot be made: more than it may have here");
 });
 
 test("a volume that is not there yet is what its pod waits for", () => {
   const claims = [{ service: "web", storageClass: "beta3", phase: "Pending" }];
-  const told = health({
+  const judged = health({
     services: [{ name: "web", count: 1 }],
     claims,
     pods: pods({ state: "unready", on: undefined }),
   });
-  assert.equal(told.troubles[0]?.reason, "VolumeNotBound");
-  assert.match(told.troubles[0]?.message ?? "", /class beta3/);
+  assert.equal(judged.troubles[0]?.reason, "VolumeNotBound");
+  assert.match(judged.troubles[0]?.message ?? "", /class beta3/);
 });
 
 test("pods on an unreachable node are lost, also ready ones and those being deleted", () => {

@@ -140,7 +140,7 @@ const rows: readonly (readonly [string, Shape, string, RegExp])[] = [
   ],
 ];
 
-describe("what keeps a pod from being ready is told to its tenant", () => {
+describe("the tenant sees why a pod is not ready", () => {
   for (const [what, shape, reason, message] of rows) {
     test(what, () => {
       const { problem } = podFacts(pod(shape));
@@ -154,7 +154,7 @@ describe("what keeps a pod from being ready is told to its tenant", () => {
 
 test("a pod that merely starts has no problem, and one that is ready or leaves none either", () => {
   const ready = { status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } };
-  const told = [
+  const facts = [
     waiting("ContainerCreating"),
     waiting("PodInitializing"),
     { node: "" },
@@ -163,7 +163,7 @@ test("a pod that merely starts has no problem, and one that is ready or leaves n
   ]
     .map((shape) => podFacts(pod(shape)))
     .map(({ state, problem }) => [state, problem]);
-  assert.deepEqual(told, [
+  assert.deepEqual(facts, [
     ["unready", undefined],
     ["unready", undefined],
     ["unready", undefined],

@@ -199,7 +199,7 @@ const notCounted: Readonly<Record<string, Given>> = {
     services: both,
     pods: [loops(crash), { service: "store", status: completed }],
   },
-  "a container that nobody saw end": { pods: [loops({ exitCode: 137, reason: "ContainerStatusUnknown" })] },
+  "a container whose end was not observed": { pods: [loops({ exitCode: 137, reason: "ContainerStatusUnknown" })] },
   "a container that the runtime cannot create": { pods: [starts("nvidia-container-cli: initialization error")] },
   "a library of the GPU driver that a node lacks": {
     pods: [

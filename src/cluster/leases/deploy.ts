@@ -116,7 +116,7 @@ export function createDeploy(deps: DeployDeps) {
       return stalled(why);
     }
     const { version } = note;
-    await journal.durable("manifest refused", ({ manifests, history }) => {
+    await journal.durable("manifest rejected", ({ manifests, history }) => {
       manifests.noteRejection(key, version, reason);
       history.add({ kind: "lease", subject: key, line: `refused: manifest ${version}: ${reason}` });
     });
@@ -166,7 +166,7 @@ async function applyLease(
   // What the Go provider wrote is read by it again, should it come back, and by its version restarts every pod.
   const isUntouched = isLeft && recorded?.version === "";
   const manifest = note && !isUntouched ? [manifestResource(workload, note, options)] : [];
-  // The server looks for the role when it is asked to bind it, so a binding comes after, and cannot be tried before.
+  // The API server checks that the role exists when it is bound: the binding comes after, without a dry run.
   const bindings = credentials.filter(isBinding);
   const others = credentials.filter((object) => !isBinding(object));
   const adopted = await adopt(lease, [policies, credentials, workloads, services].flat(), deps, signal);
@@ -307,7 +307,7 @@ function leftAccounts(
   return [...left].filter((each) => !wanted.has(each)).map((each) => leftAccount(id, each));
 }
 
-/** The server is asked: its cache may not be known when a lease ends. */
+/** Lists from the API server: the cache may not be synced when a lease ends. */
 export async function removeManifestResource(
   { kube, options }: Pick<LeaseDeps, "kube" | "options">,
   name: string,

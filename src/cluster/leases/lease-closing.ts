@@ -1,4 +1,4 @@
-/** An operator ends or reclaims a lease: what that costs is shown, the chain is asked again, and then it is an intent. */
+/** An operator closes or reclaims a lease: shows the cost, reads the lease from the chain again, and files an intent. */
 import type { Chain } from "../../chain/chain.ts";
 import {
   type CloseReason,

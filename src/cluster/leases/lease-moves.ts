@@ -49,19 +49,19 @@ export function createLeaseMoves(deps: LeaseDeps) {
         signal.throwIfAborted();
         // Names that we give are not moved, and not among those that a manifest names.
         const wanted = hostsWanted(workloadOf(to, hostnames), { staticHostDomain: undefined });
-        const asked = new Set(hosts);
-        for (const { host, service } of wanted) if (asked.has(host)) permit(service);
-        await inTime(hostnames.transfer([...asked], to, wanted, signal));
-        log.info("moved host names", { lease: formatLeaseId(to), hosts: asked.size });
+        const requested = new Set(hosts);
+        for (const { host, service } of wanted) if (requested.has(host)) permit(service);
+        await inTime(hostnames.transfer([...requested], to, wanted, signal));
+        log.info("moved host names", { lease: formatLeaseId(to), hosts: requested.size });
       }),
     moveEndpoints: (endpoints: readonly string[], to: LeaseId, permit: PermitService, signal: AbortSignal) =>
       inTurn(to.owner, async () => {
         signal.throwIfAborted();
         const wanted = addressesWanted(workloadOf(to, addresses), options.addressSharing);
-        const asked = new Set(endpoints);
-        for (const { endpoint, service } of wanted) if (asked.has(endpoint)) permit(service);
-        await inTime(addresses.transfer([...asked], to, wanted, signal));
-        log.info("moved endpoints", { lease: formatLeaseId(to), endpoints: asked.size });
+        const requested = new Set(endpoints);
+        for (const { endpoint, service } of wanted) if (requested.has(endpoint)) permit(service);
+        await inTime(addresses.transfer([...requested], to, wanted, signal));
+        log.info("moved endpoints", { lease: formatLeaseId(to), endpoints: requested.size });
       }),
   };
 }

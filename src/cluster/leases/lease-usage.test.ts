@@ -40,7 +40,7 @@ function stage(owner: Owner, metrics: boolean) {
   const cluster = simulateKube(owner, { clock, ...(metrics && { metrics: { afterMs: 0 } }) });
   const read = createUsageReading(cluster.connect("akash-provider"), { clock, log: silentLog });
   /** While time passes; with how long it took. */
-  async function told() {
+  async function usage() {
     const fromMs = clock.now();
     let answer: Awaited<ReturnType<typeof read>> | undefined;
     read().then((given) => {
@@ -49,37 +49,37 @@ function stage(owner: Owner, metrics: boolean) {
     await clock.advanceUntil(() => answer !== undefined, 60_000);
     return { answer, tookMs: clock.now() - fromMs };
   }
-  return { clock, cluster, told };
+  return { clock, cluster, usage };
 }
 
 test("a cluster without a metrics API, one that forbids it and one that fails say so in a word", async (t) => {
-  assert.deepEqual((await stage(t, false).told()).answer, { unknown: "no metrics API" });
+  assert.deepEqual((await stage(t, false).usage()).answer, { unknown: "no metrics API" });
   const forbidden = stage(t, true);
   forbidden.cluster.faults.forbid("list", kinds.podMetrics);
-  assert.deepEqual((await forbidden.told()).answer, { unknown: "forbidden" });
+  assert.deepEqual((await forbidden.usage()).answer, { unknown: "forbidden" });
   const failing = stage(t, true);
   failing.cluster.faults.reject({ status: 503, kind: kinds.podMetrics, times: 100 });
-  const { answer, tookMs } = await failing.told();
+  const { answer, tookMs } = await failing.usage();
   assert.deepEqual(answer, { unknown: "no answer" });
   assert.ok(tookMs <= usageAnswerMs, `${tookMs} ms`);
 });
 
 test("a slow metrics API delays the answer up to its deadline only", async (t) => {
-  const { cluster, told } = stage(t, true);
+  const { cluster, usage } = stage(t, true);
   cluster.faults.slow(60_000);
-  const { answer, tookMs } = await told();
+  const { answer, tookMs } = await usage();
   assert.deepEqual([answer, tookMs], [{ unknown: "no answer" }, usageAnswerMs]);
 });
 
 test("the metrics API is read on request only, and a reading is kept for a few seconds", async (t) => {
-  const { clock, cluster, told } = stage(t, true);
+  const { clock, cluster, usage } = stage(t, true);
   await clock.advance(600_000);
   assert.equal(cluster.counts.requests, 0);
-  await told();
+  await usage();
   await clock.advance(usageKeptMs - 1);
-  await Promise.all([told(), told()]);
+  await Promise.all([usage(), usage()]);
   assert.equal(cluster.counts.requests, 1);
   await clock.advance(1);
-  await told();
+  await usage();
   assert.equal(cluster.counts.requests, 2);
 });

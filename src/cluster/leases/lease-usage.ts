@@ -1,4 +1,4 @@
-/** What leases use right now, where the cluster has a metrics API, and what of it is leased. Asked only on request. */
+/** Current usage of leases from the metrics API, beside the leased amounts. Read only on request. */
 
 import type { MirrorView } from "../../chain/chain.ts";
 import { fieldsOf, recordsOf } from "../../kube/json-fields.ts";
@@ -15,7 +15,7 @@ import { ProviderError, reasonOf } from "../../runtime/errors.ts";
 import { memoizeFor } from "../../runtime/memoize.ts";
 import { promisedUnits } from "../capacity/reservations/reservation.ts";
 
-/** Deadline of the metrics API: usage is shown beside what was asked for, which does not wait longer. */
+/** Deadline of the metrics API: usage is optional in an answer, which does not wait longer. */
 export const usageAnswerMs = 2 * second;
 /** How long a reading is shown again: the metrics API measures every 15 seconds or less often. */
 export const usageKeptMs = 5 * second;
@@ -34,9 +34,9 @@ export function createUsageReading(
   { clock, log }: Pick<RuntimeDeps, "clock" | "log">,
 ): () => Promise<UsageReading> {
   async function read(): Promise<UsageReading> {
-    const asked = { labelSelector: managedSelector, deadlineMs: usageAnswerMs };
+    const options = { labelSelector: managedSelector, deadlineMs: usageAnswerMs };
     try {
-      return { used: usedByNamespace(await kube.list(kinds.podMetrics, asked)) };
+      return { used: usedByNamespace(await kube.list(kinds.podMetrics, options)) };
     } catch (thrown) {
       const unknown = whyUnknown(thrown);
       // That there is none is how most clusters are.

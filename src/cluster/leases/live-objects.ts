@@ -1,6 +1,6 @@
 /**
  * What there is of our leases in the cluster: one cache for each kind of object that a lease is made of, whatever the
- * number of leases. So looking at a lease asks the server nothing.
+ * number of leases. So looking at a lease sends no request.
  */
 
 import { fieldsOf, recordsOf, textOf } from "../../kube/json-fields.ts";

@@ -15,7 +15,7 @@ import type { LiveNamespace } from "./live-objects.ts";
 import type { ObservedLease } from "./observed-lease.ts";
 import type { LeaseDeps } from "./watched-cluster.ts";
 
-/** While its namespace goes away, of which the cache tells: only for the words about what holds it. */
+/** Recheck while the namespace is deleted, which the cache reports: only updates the reason for the delay. */
 const leaseGoingRecheckMs = 15 * second;
 /** A namespace whose pods stop in their usual 30 seconds is gone by then; what holds it longer is shown. */
 const leaseHeldMs = minute;
@@ -54,7 +54,7 @@ export async function teardown(observed: ObservedLease, deps: LeaseDeps, signal:
   }
 }
 
-/** The chain itself is asked, at or above all that we know of it. While it does not answer, nothing is touched. */
+/** Queries the chain itself, at or above the newest known height. While it does not answer, nothing is deleted. */
 async function proofOf({ key, id, name }: ObservedLease, { chain, states }: LeaseDeps, signal: AbortSignal) {
   try {
     return await chain.queries.lease(id, { atOrAbove: chain.mirror.height, signal });
@@ -139,7 +139,7 @@ async function removeNamespace(
     // Another has its name by now; it is looked at anew.
     if (!ProviderError.is(thrown, "AKP_KUBE_OTHER_UID")) throw thrown;
   }
-  // Its cache tells when it is gone.
+  // The cache reports when it is gone.
   return recheck(leaseGoingRecheckMs);
 }
 

@@ -59,11 +59,11 @@ export function createTenantLeases(deps: TenantLeasesDeps): TenantLeases {
     const key = formatLeaseId(id);
     const state = states.get(key);
     const resource = live.manifest(name);
-    if (!resource) return { state: nothing, why: refusalIn(state) };
+    if (!resource) return { state: nothing, why: rejectionIn(state) };
     const wants = wantsIn(resource, lease.id);
     checkKnown(live.errorOf(...wants.kinds) ?? (wants.hosts.length > 0 ? hostnames.error : undefined));
     const workloads = workloadsIn(live, name);
-    if (workloads.length === 0) return { state: "idle", why: refusalIn(state) };
+    if (workloads.length === 0) return { state: "idle", why: rejectionIn(state) };
     const had = new Set(hostnames.hostsOf(key));
     const hosts = wants.hosts.filter(({ host }) => had.has(host));
     return {
@@ -80,7 +80,7 @@ export function createTenantLeases(deps: TenantLeasesDeps): TenantLeases {
       forwardedPorts: wants.hasForwardedPorts ? forwardedPorts(live, name, publicHost) : undefined,
       hostHealth: hosts.flatMap(({ host, service }) => {
         const known = hostHealth(host);
-        // Until the operator has followed a move, it tells of the lease that had it.
+        // Until the operator has applied a move, it reports the previous lease of the host name.
         return known?.lease === key ? [{ host, service, health: known.health, why: known.why }] : [];
       }),
       addresses:
@@ -145,7 +145,7 @@ function healthErrors(health: LeaseHealth | undefined, nowMs: number) {
   return alarming.map((problem) => ({ service: problem.service, text: problemText(problem) }));
 }
 
-/** What a tenant's manifest asks for, as far as its lease's status shows it. */
+/** What a tenant's manifest requests, as far as its lease's status shows it. */
 function readWants(resource: KubeObject, lease: LeaseId, staticHosts: StaticHosts) {
   const group = readManifestResource(resource)?.group ?? { name: "", services: [] };
   const expose = group.services.flatMap((service) => service.expose);
@@ -154,20 +154,20 @@ function readWants(resource: KubeObject, lease: LeaseId, staticHosts: StaticHost
     /** What its services run as. */
     kinds: [...new Set([...group.services.map(workloadKind), kinds.service])],
     hosts: hosts.sort((a, b) => (a.host < b.host ? -1 : 1)),
-    // As the network asks it: a port 80 that is not said to be one from outside too counts, and has none.
+    // As in the Go provider: a port 80 without an external port counts too, and has none.
     hasForwardedPorts: expose.some(({ global, externalPort }) => global && externalPort !== 80),
     addressKeys: new Set(expose.flatMap(({ ip }) => (ip === "" ? [] : sharingKey(lease.owner, ip)))),
   };
 }
 
-function refusalIn(state: LeaseStatus | undefined): string | undefined {
+function rejectionIn(state: LeaseStatus | undefined): string | undefined {
   return state?.state === "refused" ? `the manifest was refused: ${state.why}` : undefined;
 }
 
 function errorsOf(state: LeaseStatus | undefined) {
-  const refusal = refusalIn(state);
+  const rejection = rejectionIn(state);
   const texts = [
-    ...(refusal === undefined ? [] : [`${refusal}; what ran before goes on`]),
+    ...(rejection === undefined ? [] : [`${rejection}; what ran before goes on`]),
     ...(state?.withheld ?? []).map((each) => `withheld: ${each}`),
   ];
   return texts.map((text) => ({ service: undefined, text }));

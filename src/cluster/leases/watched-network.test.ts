@@ -9,7 +9,7 @@ import { type NetworkSettings, networkEveryMs, watchNetwork, watchNodes } from "
 const settings: NetworkSettings = { enabled: true, admitted: [{ pods: "traefik" }], closedRanges: [] };
 
 test("addresses and pod ranges of nodes are closed, once each and sorted", async (t) => {
-  const { server, network, told, passes } = await open(t, {
+  const { server, network, changes, passes } = await open(t, {
     ...settings,
     closedRanges: ["198.51.100.0/24", "10.96.0.0/12"],
   });
@@ -30,13 +30,13 @@ test("addresses and pod ranges of nodes are closed, once each and sorted", async
     );
   }
   await passes();
-  assert.equal(told(), 1);
+  assert.equal(changes(), 1);
   const ranges = ["198.51.100.0/24", "203.0.113.7/32", "203.0.113.9/32", "203.0.115.0/24", "2001:db8:2::/64"];
   assert.deepEqual(network.policies(), { ...before, facts: { ranges, apiServer: [] } });
 });
 
 test("a node with private addresses changes nothing, and neither does a word that says the same", async (t) => {
-  const { server, network, told, passes } = await open(t, settings);
+  const { server, network, changes, passes } = await open(t, settings);
   const before = network.policies();
   const metadata = { name: "one" };
   const status = {
@@ -47,12 +47,12 @@ test("a node with private addresses changes nothing, and neither does a word tha
   };
   server.create(kinds.node, { metadata, spec: { podCIDR: "10.244.1.0/24" }, status }, "test");
   await passes();
-  assert.equal(told(), 0);
+  assert.equal(changes(), 0);
   assert.equal(network.policies(), before);
 });
 
 test("where the API server answers is followed as it moves", async (t) => {
-  const { server, network, told, passes } = await open(t, settings);
+  const { server, network, changes, passes } = await open(t, settings);
   const slice = (name: string, addresses: readonly string[], service = "kubernetes") => ({
     metadata: { namespace: "default", name, labels: { "kubernetes.io/service-name": service } },
     addressType: "IPv4",
@@ -64,7 +64,7 @@ test("where the API server answers is followed as it moves", async (t) => {
   await passes();
   const apiServer = ["172.30.0.1", "172.30.0.2"].map((ip) => ({ ip, port: 6443 }));
   assert.deepEqual(network.policies().facts.apiServer, apiServer);
-  assert.equal(told(), 1);
+  assert.equal(changes(), 1);
 });
 
 test("an API server on a public address is closed to workloads without permission", async (t) => {
@@ -107,5 +107,5 @@ async function open(owner: Owner, given: NetworkSettings) {
   const passes = () => clock.advance(2 * networkEveryMs);
   await passes();
   count = 0;
-  return { server, network, told: () => count, passes };
+  return { server, network, changes: () => count, passes };
 }

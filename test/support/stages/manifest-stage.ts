@@ -98,7 +98,7 @@ export interface RunningManifests {
   readonly bus: Bus;
   status(): ManifestStatus;
   /** Everything that the program tells of itself. */
-  told(): Promise<string>;
+  metricsText(): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -110,7 +110,7 @@ export interface PlayedCluster extends ClusterSide {
   error: string | undefined;
   /** Of host names alone. */
   hostsError: string | undefined;
-  refusal: string | undefined;
+  rejection: string | undefined;
   /** Host names that somebody is about to have. */
   readonly allowed: string[];
   /** How often it was asked. */
@@ -246,14 +246,14 @@ function startManifests(parts: ManifestParts & { readonly dir: string }, around:
         const manifests = await service.opened;
         const [chain, journal, bus] = await Promise.all([services.chain, services.journal, services.bus]);
         bus.subscribe("akash.provider.event.manifest", ({ data }) => void cluster.woken.push(data.lease));
-        const told = async () =>
+        const metricsText = async () =>
           JSON.stringify([running.status().services, service.status?.(), await services.metrics.text()]);
         opened.resolve({
           manifests,
           chain,
           journal,
           bus,
-          told,
+          metricsText,
           stop,
           status: () => service.status?.() as ManifestStatus,
         });
@@ -282,10 +282,10 @@ function playedCluster(): PlayedCluster {
     namespaces,
     error: undefined,
     hostsError: undefined,
-    refusal: undefined,
+    rejection: undefined,
     asked: 0,
     hostRejection() {
-      return this.refusal;
+      return this.rejection;
     },
     checkHostsKnown() {
       if (this.hostsError !== undefined) throw new ProviderError("AKP_CLUSTER_UNKNOWN", { reason: this.hostsError });

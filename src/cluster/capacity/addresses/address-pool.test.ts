@@ -39,7 +39,7 @@ async function stage(t: Owner, total?: number) {
     await running;
   };
   t.after(stop);
-  /** Lets one question be asked and answered. */
+  /** Lets one request be sent and answered. */
   const next = async () => {
     const { answers, errors } = pool.counts;
     await clock.advance(addressesPollMs);
@@ -238,9 +238,9 @@ interface Recorded {
 test("every recorded answer of the Go provider's IP operator is read, or rejected with a reason", async () => {
   const { vectors } = readJsonRecording<Recorded>("operators/ip.json");
   const { signal } = new AbortController();
-  const asked = vectors.filter(({ request }) => request.method === "GET");
+  const reads = vectors.filter(({ request }) => request.method === "GET");
   let understood = 0;
-  for (const { name, request, answer } of asked) {
+  for (const { name, request, answer } of reads) {
     const get: Get = async () => answer;
     const operator = createIpOperator(get);
     if (request.path === "/usage") {
@@ -253,11 +253,11 @@ test("every recorded answer of the Go provider's IP operator is read, or rejecte
     }
     if (/^\/ip-lease-status\/\w+\/\d+\/\d+\/\d+$/.test(request.path)) {
       const addresses = answer.body.match(/(?<="IP":")[^"]+/g) ?? [];
-      const asked = operator.portsOf(`${owner}/1/1/1`, signal);
-      if (answer.status > 204) await assert.rejects(asked, /HTTP/, name);
+      const ports = operator.portsOf(`${owner}/1/1/1`, signal);
+      if (answer.status > 204) await assert.rejects(ports, /HTTP/, name);
       else
         assert.deepEqual(
-          Array.from(await asked, ({ address }) => address),
+          Array.from(await ports, ({ address }) => address),
           [...addresses],
           name,
         );

@@ -141,7 +141,7 @@ interface RecordedNode {
   readonly resources: {
     readonly cpu: { readonly quantity: RecordedPair };
     readonly memory: { readonly quantity: RecordedPair };
-    readonly gpu: { readonly quantity: RecordedPair; readonly info: readonly RecordedCard[] | null };
+    readonly gpu: { readonly quantity: RecordedPair; readonly info: readonly RecordedGpu[] | null };
     readonly ephemeral_storage: RecordedPair;
   };
   readonly capabilities: { readonly storage_classes: string[] };
@@ -151,7 +151,7 @@ interface RecordedClass {
   readonly info: { readonly class: string; readonly iops: string };
 }
 type RecordedPair = Record<"allocatable" | "allocated" | "capacity", string>;
-type RecordedCard = Record<"vendor" | "vendor_id" | "name" | "model_id" | "interface" | "memory_size", string>;
+type RecordedGpu = Record<"vendor" | "vendor_id" | "name" | "model_id" | "interface" | "memory_size", string>;
 
 test("recorded messages of the Go provider's operator are read", () => {
   const { inventory } = readJsonRecording<Recorded>("objects/gpu-inventory.json");
@@ -169,11 +169,11 @@ test("recorded messages of the Go provider's operator are read", () => {
         memory: { quantity: pair(memory.quantity), info: [] },
         gpu: {
           quantity: pair(gpu.quantity),
-          info: (gpu.info ?? []).map((card) => ({
-            ...card,
-            vendorId: card.vendor_id,
-            modelid: card.model_id,
-            memorySize: card.memory_size,
+          info: (gpu.info ?? []).map((each) => ({
+            ...each,
+            vendorId: each.vendor_id,
+            modelid: each.model_id,
+            memorySize: each.memory_size,
           })),
         },
         ephemeralStorage: pair(ephemeral_storage),

@@ -63,12 +63,12 @@ test("the network's own cases of what fits on four nodes come out the same", () 
 
 test("an offer is the request with one model of an existing GPU", () => {
   const room = cluster([sampleNode("a", { gpuCounts: [gpuCount("a100", 2n, "80Gi", "SXM4")] })]);
-  const asked: [string, string][] = [
+  const models: [string, string][] = [
     ["nvidia/model/*", "vendor/nvidia/model/a100"],
     ["nvidia/model/*/ram/80Gi", "vendor/nvidia/model/a100/ram/80Gi"],
     ["nvidia/model/a100/ram/81920Mi/interface/sxm", "vendor/nvidia/model/a100/ram/80Gi/interface/sxm"],
   ];
-  for (const [model, key] of asked) {
+  for (const [model, key] of models) {
     const fit = placed(room, { gpus: 2n, models: [model] });
     assert.ok(fit.fits);
     const { count: _count, price: _price, ...unit } = sampleUnit({ gpus: 2n, models: [model] });
@@ -285,7 +285,7 @@ test("overcommit → less is set aside than requested", () => {
   assert.equal(place(room, units).fits, false);
   const fit = place(room, units, { overcommit });
   assert.ok(fit.fits);
-  assert.equal(fit.offer[0]?.cpu.milli, 15_000n, "the offer is what was asked for");
+  assert.equal(fit.offer[0]?.cpu.milli, 15_000n, "the offer is the request");
   for (const claim of claimsOf(fit, overcommit)) room.take(claim);
   assert.deepEqual(room.node("a")?.free.slice(0, 2), [0n, 0n]);
 });

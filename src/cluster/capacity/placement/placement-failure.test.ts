@@ -15,8 +15,8 @@ import { place } from "./place.ts";
 import { type ClusterRoom, openRoom } from "./room.ts";
 
 function failureOf(snapshot: ClusterRoom, units: readonly SampleUnit[]): PlacementFailure {
-  const asked = units.map((unit, at) => sampleUnit({ id: at + 1, ...unit }));
-  const fit = place(openRoom(snapshot), asked);
+  const requested = units.map((unit, at) => sampleUnit({ id: at + 1, ...unit }));
+  const fit = place(openRoom(snapshot), requested);
   assert.ok(!fit.fits, "it fits");
   return fit;
 }
@@ -180,7 +180,7 @@ test("oversized groups → rejected at about the cost of an ordinary one", async
   const groups: [string, ReturnType<typeof many>, RegExp][] = [
     ["no units", [], /has no units/],
     ["a count of zero", [sampleUnit({ count: 0 })], /the group has no replicas/],
-    ["a count that is none", [sampleUnit({ count: 0.5 })], /asks for 0.5 replicas/],
+    ["a count that is none", [sampleUnit({ count: 0.5 })], /requests 0.5 replicas/],
     ["a billion replicas", [sampleUnit({ count: 1_000_000_000 })], /64000 of its 1000000000 replicas fit/],
     [
       "a billion replicas of nothing",
@@ -194,7 +194,7 @@ test("oversized groups → rejected at about the cost of an ordinary one", async
       [sampleUnit({ gpus: 2n ** 70n, models: ["nvidia/model/*"] })],
       /no node has 1180591620717411303424 ×/,
     ],
-    ["less than nothing", [sampleUnit({ cpuMilli: -1n })], /less than nothing/],
+    ["less than nothing", [sampleUnit({ cpuMilli: -1n })], /a negative amount/],
     ["10,000 units", many(10_000), /has 10000 units/],
     ["10,000 models", [sampleUnit({ gpus: 1n, models: keys })], /and 9995 more/],
     ["one id twice", [sampleUnit(), sampleUnit()], /the same id/],
@@ -203,7 +203,7 @@ test("oversized groups → rejected at about the cost of an ordinary one", async
       [sampleUnit({ gpus: 1n, models: ["nvidia/model/a100/ram/999999999Ei/x"] })],
       /unreadable attributes/,
     ],
-    ["no model", [sampleUnit({ gpus: 1n })], /does not say of which vendor/],
+    ["no model", [sampleUnit({ gpus: 1n })], /without its vendor/],
   ];
   for (const [name, units, reason] of groups) {
     const fit = place(room, units);

@@ -202,7 +202,7 @@ function heaviest(units: readonly UnitDemand[], amount: (unit: UnitDemand) => bi
   return units.reduce((most, unit) => ((amount(unit) ?? 0n) > (amount(most) ?? 0n) ? unit : most));
 }
 
-/** Models, classes or shortages that one sentence about a misfit lists. */
+/** Models, classes or shortages listed in the message of one placement failure. */
 const failuresListed = 5;
 
 type Models = ReturnType<typeof modelsOf>;

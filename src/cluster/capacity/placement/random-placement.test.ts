@@ -264,7 +264,7 @@ function randomNode(random: Random, name: string, gpuShare: number, times: numbe
 
 function randomPlan(random: Random, count: number, gpuShare: number): Plan {
   const gpus = random.int(gpuShare) === 0 ? 1 + random.int(2) : 0;
-  const asked = ["a100", "a100/40", "a100/80", "h100", "*", "*/80"].filter(() => random.int(4) === 0);
+  const requested = ["a100", "a100/40", "a100/80", "h100", "*", "*/80"].filter(() => random.int(4) === 0);
   const classes = ["beta1", "beta2"].filter(() => random.int(12) === 0);
   return {
     count,
@@ -272,7 +272,7 @@ function randomPlan(random: Random, count: number, gpuShare: number): Plan {
     memory: random.int(5),
     disk: random.int(4),
     gpus,
-    models: gpus === 0 ? [] : asked.length > 0 ? asked : ["*"],
+    models: gpus === 0 ? [] : requested.length > 0 ? requested : ["*"],
     classes: classes.map((name) => [name, 1 + random.int(2)]),
   };
 }
@@ -285,7 +285,7 @@ function choicesOf(plan: Plan): (readonly string[])[] {
     const rules = named.length > 0 ? named : plan.models.filter((model) => model.startsWith("*"));
     return rules.map((rule) => {
       const memory = rule.split("/")[1];
-      return models.filter((card) => card.startsWith(name) && (memory === undefined || card.endsWith(memory)));
+      return models.filter((gpu) => gpu.startsWith(name) && (memory === undefined || gpu.endsWith(memory)));
     });
   });
 }
@@ -307,18 +307,18 @@ function holds(node: NodeRoom, placed: readonly Placed[]): boolean {
   const withGpus = placed.filter(({ plan }) => plan.gpus > 0);
   if (withGpus.reduce((all, { plan }) => all + plan.gpus, 0) > Number(node.gpus)) return false;
   const there = new Map(
-    node.gpuCounts.map(({ gpu: card, count }) => [`${card.model}/${card.memoryGi}`, Number(count)]),
+    node.gpuCounts.map(({ gpu: { model, memoryGi }, count }) => [`${model}/${memoryGi}`, Number(count)]),
   );
-  const here = (choice: readonly string[]) => choice.filter((card) => there.has(card));
-  // Whoever may have got one of the GPUs that I count on is reckoned to have got it.
+  const here = (choice: readonly string[]) => choice.filter((gpu) => there.has(gpu));
+  // Another unit that may have one of these GPUs is counted as having it.
   return withGpus.every(({ choice }) => {
     const mine = here(choice);
     const mayBeGone = withGpus
-      .filter((other) => here(other.choice).some((card) => mine.includes(card)))
+      .filter((other) => here(other.choice).some((gpu) => mine.includes(gpu)))
       .reduce((all, { plan }) => all + plan.gpus, 0);
     return (
       mine.length > 0 &&
-      mayBeGone + Number(node.unknownGpus) <= mine.reduce((all, card) => all + (there.get(card) ?? 0), 0)
+      mayBeGone + Number(node.unknownGpus) <= mine.reduce((all, gpu) => all + (there.get(gpu) ?? 0), 0)
     );
   });
 }
@@ -394,7 +394,7 @@ function assertSound(sample: Case, fit: Extract<Fit, { fits: true }>, seed: numb
     assert.equal(more.length, 0);
     const [, , , name = "", , memory] = attribute?.key.split("/") ?? [];
     const choice = models.filter(
-      (card) => card.startsWith(name) && (memory === undefined || `${card}Gi`.endsWith(memory)),
+      (gpu) => gpu.startsWith(name) && (memory === undefined || `${gpu}Gi`.endsWith(memory)),
     );
     assert.ok(
       plan.gpus === 0 || choicesOf(plan).some((each) => each.join() === choice.join()),

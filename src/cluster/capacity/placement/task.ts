@@ -36,12 +36,12 @@ export function demandsOf(units: readonly ResourceUnit[], overcommit: Overcommit
   return units.map((unit) => {
     const { id, count, gpu } = unit;
     const invalid = (reason: string) => new InvalidDemand(`unit ${id} ${reason}`);
-    if (!Number.isSafeInteger(count) || count < 0) throw invalid(`asks for ${count} replicas`);
+    if (!Number.isSafeInteger(count) || count < 0) throw invalid(`requests ${count} replicas`);
     const demand = replicaDemand(unit, overcommit);
     if (typeof demand === "string") throw invalid(demand);
     const gpus = gpu.count > 0n ? readGpuDemands(gpu.attributes) : [];
-    if (typeof gpus === "string") throw invalid(`asks for a gpu with unreadable attributes: ${gpus}`);
-    if (gpu.count > 0n && gpus.length === 0) throw invalid("asks for a gpu and does not say of which vendor and model");
+    if (typeof gpus === "string") throw invalid(`requests a gpu with unreadable attributes: ${gpus}`);
+    if (gpu.count > 0n && gpus.length === 0) throw invalid("requests a gpu without its vendor and model");
     return { id, count: BigInt(count), gpus, ...demand };
   });
 }
@@ -69,7 +69,7 @@ export function claimsOf(
 function replicaDemand(unit: UnitResources, overcommit: Overcommit) {
   const { cpuPercent, memoryPercent, storagePercent } = overcommit;
   const requested = [unit.cpu.milli, unit.memory.bytes, unit.gpu.count, ...unit.storage.map(({ bytes }) => bytes)];
-  if (requested.some((amount) => amount < 0n)) return "asks for less than nothing";
+  if (requested.some((amount) => amount < 0n)) return "requests a negative amount";
   let memoryBytes = unit.memory.bytes;
   let ephemeralBytes = 0n;
   let volumes = 0n;

@@ -316,7 +316,7 @@ function freeGi({ keeper }: Stage, storageClass: string): bigint {
 }
 
 /** One node that mounts the classes "beta3" and "default", each with 100Gi. */
-function storagePicture(allocatedGi: Readonly<Record<string, bigint>> = {}) {
+function storageSnapshot(allocatedGi: Readonly<Record<string, bigint>> = {}) {
   const storage = ["beta3", "default"].map((name) => {
     return { class: name, bytes: { allocatable: 100n * gi, allocated: (allocatedGi[name] ?? 0n) * gi } };
   });
@@ -326,19 +326,19 @@ function storagePicture(allocatedGi: Readonly<Record<string, bigint>> = {}) {
 test("a volume is held until the snapshot's volumes are as new as its claim, however new its pods are", async (t) => {
   const stage = await stageOf(t);
   const free = () => (stage.keeper.book.room.classes.get("beta3") ?? 0n) / gi;
-  stage.show({ ...storagePicture(), podsVersion: "1", volumesVersion: "1" });
+  stage.show({ ...storageSnapshot(), podsVersion: "1", volumesVersion: "1" });
   reserve(stage, order, sampleUnit({ volumes: [volume("beta3", 60n * gi)] }));
   stage.claim("data-0", leaseClaim(order, "data-0", "60Gi", "5"));
   // The watch of persistent volumes lags behind that of pods.
-  stage.show({ ...storagePicture(), podsVersion: "6", volumesVersion: "4" });
+  stage.show({ ...storageSnapshot(), podsVersion: "6", volumesVersion: "4" });
   assert.equal(free(), 40n);
   assert.equal(reserve(stage, orderKey(2), sampleUnit({ volumes: [volume("beta3", 60n * gi)] })).fits, false);
-  stage.show({ ...storagePicture(), podsVersion: "7" });
+  stage.show({ ...storageSnapshot(), podsVersion: "7" });
   assert.equal(free(), 40n, "a source that reports no version of its volumes");
-  stage.show({ ...storagePicture({ beta3: 60n }), podsVersion: "7", volumesVersion: "5" });
+  stage.show({ ...storageSnapshot({ beta3: 60n }), podsVersion: "7", volumesVersion: "5" });
   assert.equal(free(), 40n);
   // Another replica of the operator knows less.
-  stage.show({ ...storagePicture(), podsVersion: "8", volumesVersion: "4" });
+  stage.show({ ...storageSnapshot(), podsVersion: "8", volumesVersion: "4" });
   assert.equal(free(), 40n);
 });
 
@@ -346,17 +346,17 @@ test("a volume is held for as long as the watch of volumes is silent, and counte
   const stage = await stageOf(t);
   const { clock } = stage.world;
   const free = () => (stage.keeper.book.room.classes.get("beta3") ?? 0n) / gi;
-  stage.show({ ...storagePicture(), podsVersion: "1", volumesVersion: "1" });
+  stage.show({ ...storageSnapshot(), podsVersion: "1", volumesVersion: "1" });
   reserve(stage, order, sampleUnit({ volumes: [volume("beta3", 60n * gi)] }));
   stage.claim("data-0", leaseClaim(order, "data-0", "60Gi", "5"));
   stage.world.volumesSilentSinceMs = clock.monotonicMs();
   for (let round = 0; round < 4; round += 1) {
     await clock.advance(reservationSettleMs);
-    stage.show({ ...storagePicture(), podsVersion: "9", volumesVersion: "4" });
+    stage.show({ ...storageSnapshot(), podsVersion: "9", volumesVersion: "4" });
     assert.equal(free(), 40n);
   }
   stage.world.volumesSilentSinceMs = undefined;
-  stage.show({ ...storagePicture({ beta3: 60n }), podsVersion: "9", volumesVersion: "4" });
+  stage.show({ ...storageSnapshot({ beta3: 60n }), podsVersion: "9", volumesVersion: "4" });
   assert.equal(free(), 40n);
 });
 
@@ -364,7 +364,7 @@ test("volumes of the class default are those of the cluster's default class", as
   const stage = await stageOf(t);
   const free = () => freeGi(stage, "default");
   const defaultClass = "beta3";
-  stage.show({ ...storagePicture(), defaultClass, volumesVersion: "1" });
+  stage.show({ ...storageSnapshot(), defaultClass, volumesVersion: "1" });
   reserve(
     stage,
     order,
@@ -380,7 +380,7 @@ test("volumes of the class default are those of the cluster's default class", as
   assert.equal(reserve(stage, orderKey(2), sampleUnit({ volumes: both })).fits, false, "15Gi of each");
   stage.claim("data-0", leaseClaim(order, "data-0", "30Gi", "2"));
   stage.claim("d-0", leaseClaim(order, "d-0", "50Gi", "2"));
-  stage.show({ ...storagePicture({ beta3: 80n }), defaultClass, volumesVersion: "3" });
+  stage.show({ ...storageSnapshot({ beta3: 80n }), defaultClass, volumesVersion: "3" });
   assert.equal(free(), 20n);
   assert.deepEqual(stage.status().conditions, []);
   const sums = stage.status().resources.filter(({ resource }) => /^storage-(?!eph)/.test(`${resource}`));
@@ -393,7 +393,7 @@ test("volumes of the class default are those of the cluster's default class", as
 test("claims of a lease count against both the class they name and default, where the default class is not reported", async (t) => {
   const stage = await stageOf(t);
   const free = () => ["beta3", "default"].map((name) => freeGi(stage, name));
-  stage.show({ ...storagePicture(), volumesVersion: "1" });
+  stage.show({ ...storageSnapshot(), volumesVersion: "1" });
   reserve(
     stage,
     order,
@@ -403,7 +403,7 @@ test("claims of a lease count against both the class they name and default, wher
   stage.claim("data-0", leaseClaim(order, "data-0", "30Gi", "2"));
   stage.claim("d-0", leaseClaim(order, "d-0", "20Gi", "2"));
   assert.deepEqual(free(), [70n, 80n]);
-  stage.show({ ...storagePicture({ beta3: 50n }), volumesVersion: "3" });
+  stage.show({ ...storageSnapshot({ beta3: 50n }), volumesVersion: "3" });
   assert.deepEqual(free(), [50n, 100n]);
   assert.deepEqual(stage.status().conditions, []);
 });
@@ -514,8 +514,8 @@ test("inventory error → nothing is reserved", async (t) => {
   const fit = stage.capacity.fit(group);
   assert.ok(fit.fits);
   stage.world.error = "the inventory has been silent for 121 s";
-  const refused = stage.capacity.reserve({ orderId: order, group, offer: fit.offer, expiresAtMs: 1 });
-  assert.ok(!refused.fits && refused.reason === stage.world.error);
+  const rejected = stage.capacity.reserve({ orderId: order, group, offer: fit.offer, expiresAtMs: 1 });
+  assert.ok(!rejected.fits && rejected.reason === stage.world.error);
   stage.world.error = undefined;
   stage.world.podsAgeMs = feedOldMs + 1;
   const blind = stage.capacity.fit(group);
@@ -627,7 +627,7 @@ test("a restart finds what was reserved, where it was and what of it runs", asyn
   assert.deepEqual({ ...again.status(), ageMs: 0 }, { ...before, ageMs: 0 });
 });
 
-test("after a restart what has run for long is counted once, also by an operator that does not tell how new it is", async (t) => {
+test("after a restart long-running pods are counted once, also with an operator that does not report resource versions", async (t) => {
   const world = createWorld();
   const dir = memoryFolder(t);
   const first = await openStage(world, { dir });
@@ -788,16 +788,16 @@ test("addresses are free by what the IP operator says, less those that are promi
     endpoints: numbers.map((sequenceNumber) => ({ kind: "leased-ip", sequenceNumber }) as const),
   });
   const answer = (...numbers: number[]) => stage.capacity.addressesFor(groupOf(withIps(...numbers)));
-  assert.deepEqual(answer(1, 2, 3, 3), { yes: true, reason: "it asks for 3 IP addresses, and 3 are free" });
+  assert.deepEqual(answer(1, 2, 3, 3), { yes: true, reason: "it requests 3 IP addresses, and 3 are free" });
   assert.ok(reserve(stage, order, withIps(1, 2)).fits);
-  assert.deepEqual(answer(1, 2), { yes: false, reason: "it asks for 2 IP addresses, and 1 are free" });
+  assert.deepEqual(answer(1, 2), { yes: false, reason: "it requests 2 IP addresses, and 1 are free" });
   assert.equal(reserve(stage, orderKey(2), withIps(1, 2)).fits, false);
   // The lease gets its addresses, and the operator counts them a moment later.
   world.leases.set(formatBidId(bidOf(order)), leaseOf(order));
   ofLease = [{ address: "203.0.113.1" }, { address: "203.0.113.2" }];
   inUse = 3n;
   await world.clock.advance(4 * reservationSettleMs);
-  assert.deepEqual(answer(1), { yes: true, reason: "it asks for 1 IP address, and 1 are free" });
+  assert.deepEqual(answer(1), { yes: true, reason: "it requests 1 IP address, and 1 are free" });
   assert.equal(answer(1, 2).yes, false);
 });
 
@@ -815,7 +815,7 @@ test("an address that a running lease has lost is promised to it still", async (
   has = [port];
   await world.clock.advance(4 * reservationSettleMs);
   assert.equal(left(), "0");
-  // Somebody deletes its Service, and MetalLB is away.
+  // Its Service is deleted while MetalLB is away.
   has = [];
   await world.clock.advance(addressesPollMs);
   assert.equal(left(), "0");
@@ -833,7 +833,7 @@ test("endpoints that share the address of their owner are one, promised and had"
   stage.show({ nodes: [snapshotNode("a")] });
   const endpoints = [1, 2, 3].map((sequenceNumber) => ({ kind: "leased-ip", sequenceNumber }) as const);
   const answer = () => stage.capacity.addressesFor(groupOf({ ...sampleUnit(), endpoints }));
-  const one = { yes: true, reason: "it asks for 1 IP address, and 1 are free" };
+  const one = { yes: true, reason: "it requests 1 IP address, and 1 are free" };
   assert.ok(reserve(stage, order, { ...sampleUnit(), endpoints }).fits);
   assert.deepEqual(answer(), one);
   world.leases.set(formatBidId(bidOf(order)), leaseOf(order));

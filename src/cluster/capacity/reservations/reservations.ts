@@ -38,7 +38,7 @@ export function createReservations(deps: ReservationsDeps) {
   const roomListeners: (() => void)[] = [];
   const expiredListeners: ((orderId: string) => void)[] = [];
   const changeListeners: (() => void)[] = [];
-  const counts = { created: 0, refused: 0, fitting: 0, misfitting: 0, released: 0, releasedNothing: 0 };
+  const counts = { created: 0, rejected: 0, fitting: 0, misfitting: 0, released: 0, releasedNothing: 0 };
   const durations = createHistogram(networkDurationBounds);
 
   function changed(): void {
@@ -60,7 +60,7 @@ export function createReservations(deps: ReservationsDeps) {
     const startedMs = clock.monotonicMs();
     const reserved = take(request);
     durations.observe((clock.monotonicMs() - startedMs) * 1_000);
-    counts[reserved.fits ? "created" : "refused"] += 1;
+    counts[reserved.fits ? "created" : "rejected"] += 1;
     return reserved;
   }
 
@@ -194,12 +194,12 @@ export function createAddressBook({ book, pool, sharing, isLeased, monotonicMs }
       }
     },
     answerFor(addresses: number) {
-      if (addresses === 0) return { yes: true, reason: "it asks for no address" };
+      if (addresses === 0) return { yes: true, reason: "it requests no address" };
       const { error } = pool();
       if (error !== undefined) return { yes: false, reason: error };
       const count = needed(addresses);
       const wanted = `${count} IP ${count === 1n ? "address" : "addresses"}`;
-      return { yes: left() >= count, reason: `it asks for ${wanted}, and ${left()} are free` };
+      return { yes: left() >= count, reason: `it requests ${wanted}, and ${left()} are free` };
     },
   };
 }

@@ -29,7 +29,7 @@ import { isWorkload } from "./adoption.ts";
 import { createDryRunKube, type DryRunWrite } from "./dry-run-kube.ts";
 import { freeRoom, podsOnNodes, takeRoom } from "./free-room.ts";
 
-/** Leases that the chain is asked about at once: a node answers hundreds a second. */
+/** Leases queried from the chain at once: a node answers hundreds a second. */
 const dryRunQueries = 8;
 /** Deadline for the caches: thousands of leases take seconds. */
 const cachesSyncMs = minute;
@@ -204,7 +204,7 @@ async function findStrays(
     else if (lease.provider !== provider) strays.push(`${what} is of provider ${lease.provider}: left alone`);
     else if (!running.has(formatLeaseId(lease))) {
       const { value, height } = await queries.lease(lease, { signal });
-      // Won since the chain was asked for its list.
+      // Won since the list was read from the chain.
       if (runs(value)) continue;
       const is = value ? `${value.state}: \`run\` takes it away` : "not known to the chain: left alone";
       strays.push(`${what}: lease ${formatLeaseId(lease)} is ${is} (height ${height})`);

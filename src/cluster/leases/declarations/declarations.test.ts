@@ -8,7 +8,7 @@ const [ann, annToo] = [leaseOf(1, 1), leaseOf(1, 2)];
 const never = new AbortController().signal;
 const object: KubeObject = { metadata: { name: "a", resourceVersion: "7" } };
 
-/** A server and a cache that answer when they are told to. */
+/** A server and a cache that answer on command. */
 function open({ found }: { found?: KubeObject } = {}) {
   const shown = Promise.withResolvers<void>();
   const seenSubjects: string[] = [];

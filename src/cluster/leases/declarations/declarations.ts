@@ -111,7 +111,7 @@ export function createDeclarations<Wanted>(deps: DeclarationDeps<Wanted>) {
       await removeLeft(leaseId, signal);
       return grants.withheldFrom(leaseId);
     },
-    /** The lease is over. The server is asked what it has: the cache may not show yet what a process before us wrote. */
+    /** The lease is over. Lists from the API server: the cache may lack what an earlier process wrote. */
     async release(lease: LeaseId, signal: AbortSignal): Promise<void> {
       grants.release(formatLeaseId(lease));
       const objects = await kube.list(kind, { namespace, labelSelector: selectorOf(lease), signal });
@@ -236,7 +236,7 @@ export function createUnseenWrites(
         ended.resolve();
       }
     },
-    /** Until the cache shows it. One that failed may still have been carried out: the server is asked. */
+    /** Waits until the cache shows the write. A failed write may still have been applied, so the API server is read. */
     async untilSeen(write: UnseenWrite, signal: AbortSignal): Promise<void> {
       await write.ended;
       const object = write.object ?? (await ask(write.subject, signal));

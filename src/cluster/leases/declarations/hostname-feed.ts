@@ -105,7 +105,7 @@ export function createHostnameFeed(deps: OperatorFeedDeps) {
     if (waitingFor === "" && !wasWaiting) known.forgetStale();
   }
 
-  /** A stream is silent while nothing changes; a connection that died without a word is noticed by asking. */
+  /** A stream is silent while nothing changes; polling the status detects a dead connection. */
   async function proveAlive(connection: OperatorConnection): Promise<never> {
     for (;;) {
       await sleep(clock, waitingFor === "" ? feedProofMs : hostnameSightMs, connection.signal);
@@ -114,7 +114,7 @@ export function createHostnameFeed(deps: OperatorFeedDeps) {
   }
 
   async function follow(connection: OperatorConnection): Promise<void> {
-    // One that has just started tells an empty stream; whether that means anything has to be known before.
+    // An operator that has just started sends an empty stream; its status says whether that is meaningful.
     waitingFor = "its first answer";
     await askStatus(connection);
     try {

@@ -35,7 +35,7 @@ function watchOwners(stage: DeclarationStage): { most: number } {
   return seen;
 }
 
-const refuse = (lease: LeaseId, ...names: string[]) => [names, lease.owner] as const;
+const hostsFor = (lease: LeaseId, ...names: string[]) => [names, lease.owner] as const;
 
 test("a name that a lease wants is declared, changed in place, and gone when it is wanted no longer", async (t) => {
   const stage = await openStage(t);
@@ -101,7 +101,7 @@ test("a name of another owner is rejected in the network's words, and stays as i
     stage.hostnames.rejection(["A.Example.com"], ben.owner),
     'hostname not allowed: host "a.example.com" in use',
   );
-  assert.equal(stage.hostnames.rejection(...refuse(ann, "a.example.com")), undefined);
+  assert.equal(stage.hostnames.rejection(...hostsFor(ann, "a.example.com")), undefined);
   stage.want(ben, hosts("a.example.com"));
   await stage.settled();
   assert.deepEqual(stage.objects(kinds.providerHost), before);
@@ -114,11 +114,11 @@ test("a name of another owner is rejected in the network's words, and stays as i
 
 test("two tenants send the same name at once → one gets it, the other is rejected at once", async (t) => {
   const stage = await openStage(t);
-  stage.hostnames.allow(...refuse(ben, "A.example.com"));
+  stage.hostnames.allow(...hostsFor(ben, "A.example.com"));
   const inUse = 'hostname not allowed: host "a.example.com" in use';
-  assert.equal(stage.hostnames.rejection(...refuse(ann, "a.example.com")), inUse);
+  assert.equal(stage.hostnames.rejection(...hostsFor(ann, "a.example.com")), inUse);
   assert.equal(
-    stage.hostnames.rejection(...refuse(ann, "*.example.com")),
+    stage.hostnames.rejection(...hostsFor(ann, "*.example.com")),
     'hostname not allowed: host "*.example.com" in use',
   );
   stage.want(ben, hosts("a.example.com"));
@@ -129,14 +129,15 @@ test("two tenants send the same name at once → one gets it, the other is rejec
 
 test("what was allowed and never came is free again after a while", async (t) => {
   const stage = await openStage(t);
-  stage.hostnames.allow(...refuse(ben, "a.example.com"));
+  stage.hostnames.allow(...hostsFor(ben, "a.example.com"));
   await stage.clock.advance(61_000);
-  assert.equal(stage.hostnames.rejection(...refuse(ann, "a.example.com")), undefined);
+  assert.equal(stage.hostnames.rejection(...hostsFor(ann, "a.example.com")), undefined);
 });
 
 test("a check for a name does not claim it", async (t) => {
   const stage = await openStage(t);
-  for (const lease of [ben, ann]) assert.equal(stage.hostnames.rejection(...refuse(lease, "*.example.com")), undefined);
+  for (const lease of [ben, ann])
+    assert.equal(stage.hostnames.rejection(...hostsFor(lease, "*.example.com")), undefined);
 });
 
 test("two loops that declare one name at once: one gets it, whatever the cluster takes its time with", async (t) => {
@@ -155,17 +156,17 @@ test("blocked names, the provider's own, and those below the ingress domain are 
     publicHost: "provider.example.com",
     staticHosts: true,
   });
-  const refusal = (...names: string[]) => stage.hostnames.rejection(names, ann.owner);
+  const rejection = (...names: string[]) => stage.hostnames.rejection(names, ann.owner);
   const blocked = (name: string) => `hostname not allowed: "${name}" is blocked by this provider`;
   const domain = (name: string) => `hostname not allowed: domain "${name}" is blocked by this provider`;
-  assert.equal(refusal("ok.com", "WWW.foo.com"), blocked("www.foo.com"));
-  assert.equal(refusal("foo.com"), undefined);
-  for (const name of ["bar.com", "x.bar.com", "*.bar.com"]) assert.equal(refusal(name), domain(name));
-  assert.equal(refusal("*.foo.com"), blocked("*.foo.com"));
-  assert.equal(refusal("provider.example.com"), blocked("provider.example.com"));
-  assert.equal(refusal("*.com"), blocked("*.com"));
+  assert.equal(rejection("ok.com", "WWW.foo.com"), blocked("www.foo.com"));
+  assert.equal(rejection("foo.com"), undefined);
+  for (const name of ["bar.com", "x.bar.com", "*.bar.com"]) assert.equal(rejection(name), domain(name));
+  assert.equal(rejection("*.foo.com"), blocked("*.foo.com"));
+  assert.equal(rejection("provider.example.com"), blocked("provider.example.com"));
+  assert.equal(rejection("*.com"), blocked("*.com"));
   for (const name of ["ingress.example.com", "a.ingress.example.com", "*.example.com"]) {
-    const [said] = [refusal(name)];
+    const [said] = [rejection(name)];
     assert.ok(said === blocked(name) || said === domain(name), said);
   }
 });
@@ -177,8 +178,8 @@ test("a service has its static host, may name it, and no other lease gets it", a
   stage.want(ann, hosts(own));
   await stage.settled();
   assert.deepEqual(holders(stage.objects(kinds.providerHost)), { [own]: formatLeaseId(ann) });
-  assert.equal(stage.hostnames.rejection(...refuse(ann, own)), undefined);
-  assert.match(stage.hostnames.rejection(...refuse(ben, own)) ?? "", /is blocked by this provider/);
+  assert.equal(stage.hostnames.rejection(...hostsFor(ann, own)), undefined);
+  assert.match(stage.hostnames.rejection(...hostsFor(ben, own)) ?? "", /is blocked by this provider/);
   stage.want(annToo, hosts(staticHost(annToo, "other", ingressDomain)));
   await stage.settled();
   const own2 = staticHost(annToo, "web", ingressDomain);
@@ -204,10 +205,10 @@ test("a wildcard and a name below it are never of two owners; one owner may have
   });
   for (const name of ["b.example.com", "x.y.example.com", "*.y.example.com", "*.example.com"])
     assert.equal(
-      stage.hostnames.rejection(...refuse(ben, name)),
+      stage.hostnames.rejection(...hostsFor(ben, name)),
       `hostname not allowed: host ${JSON.stringify(name)} in use`,
     );
-  assert.equal(stage.hostnames.rejection(...refuse(ben, "example.com")), undefined);
+  assert.equal(stage.hostnames.rejection(...hostsFor(ben, "example.com")), undefined);
 
   stage.want(ben, hosts("b.example.com"));
   await stage.settled();
@@ -215,7 +216,7 @@ test("a wildcard and a name below it are never of two owners; one owner may have
   stage.want(ann, undefined);
   await stage.settled();
   assert.equal(holders(stage.objects(kinds.providerHost))["b.example.com"], formatLeaseId(ben));
-  assert.match(stage.hostnames.rejection(...refuse(ann, "*.example.com")) ?? "", /in use/);
+  assert.match(stage.hostnames.rejection(...hostsFor(ann, "*.example.com")) ?? "", /in use/);
 });
 
 test("where host names are proven, only names of the same kind overlap between owners", async (t) => {
@@ -223,8 +224,8 @@ test("where host names are proven, only names of the same kind overlap between o
   stage.want(ann, hosts("*.example.com", "www.example.com"));
   await stage.settled();
   for (const name of ["www.example.com", "*.example.com", "*.a.example.com"])
-    assert.match(stage.hostnames.rejection(...refuse(ben, name)) ?? "", /in use/);
-  assert.equal(stage.hostnames.rejection(...refuse(ben, "shop.example.com")), undefined);
+    assert.match(stage.hostnames.rejection(...hostsFor(ben, name)) ?? "", /in use/);
+  assert.equal(stage.hostnames.rejection(...hostsFor(ben, "shop.example.com")), undefined);
   stage.want(ben, hosts("shop.example.com"));
   await stage.settled();
   assert.deepEqual(holders(stage.objects(kinds.providerHost)), {
@@ -234,7 +235,7 @@ test("where host names are proven, only names of the same kind overlap between o
   });
   stage.want(ann, undefined);
   await stage.settled();
-  assert.equal(stage.hostnames.rejection(...refuse(ann, "*.example.com")), undefined);
+  assert.equal(stage.hostnames.rejection(...hostsFor(ann, "*.example.com")), undefined);
 });
 
 test("a transfer gives the requested names to the other lease in the same objects", async (t) => {
@@ -288,7 +289,7 @@ for (const name of ["a.example.com", "hashed-potatoes.com"]) {
     stage.cluster.server.create(kinds.providerHost, strange, "somebody");
     await stage.settled();
     const before = stage.objects(kinds.providerHost);
-    assert.match(stage.hostnames.rejection(...refuse(ann, name)) ?? "", /in use/);
+    assert.match(stage.hostnames.rejection(...hostsFor(ann, name)) ?? "", /in use/);
     stage.want(ann, hosts(name));
     await stage.settled();
     stage.want(ann, undefined);
@@ -378,9 +379,9 @@ test("a name left for a lease that never got it goes when that one is over too",
   await stage.settled();
   stage.cluster.faults.forbid("patch", kinds.providerHost);
   const transferring = stage.hostnames.transfer(["a.example.com"], annToo, stage.wanted(annToo).hosts, never);
-  const refused = assert.rejects(transferring);
+  const rejected = assert.rejects(transferring);
   await stage.clock.advance(0);
-  await refused;
+  await rejected;
   stage.want(ann, undefined);
   await stage.settled();
   assert.deepEqual(holders(stage.objects(kinds.providerHost)), { "a.example.com": formatLeaseId(ann) });

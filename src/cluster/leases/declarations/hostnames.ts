@@ -73,7 +73,7 @@ export function createHostnames({ kube, provider, settings, clock }: HostnameDep
     },
     /**
      * Gives a lease names that another one of its owner has. All of them, or none;
-     * of those that a crash cuts short, the rest moves when it is asked for again.
+     * of those that a crash cuts short, the rest moves when the request is repeated.
      */
     async transfer(hosts: readonly string[], lease: LeaseId, wanted: readonly HostWanted[], signal: AbortSignal) {
       const moved = hosts.map((host) => {

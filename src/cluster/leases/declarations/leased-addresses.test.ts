@@ -97,7 +97,7 @@ test("an external port that changed leaves the old one behind no longer", async 
   assert.deepEqual(of(ann), ["blue TCP 81 → web:8080 of 1", "green TCP 443 → web:8080 of 1"]);
 });
 
-test("a renamed endpoint takes nothing from anybody else", async (t) => {
+test("a renamed endpoint takes nothing from other leases", async (t) => {
   const { stage, of, uids } = await openWith(t);
   stage.want(ben, groupOf(blue, { ip: "green", externalPort: 443 }));
   stage.want(annToo, groupOf({ ...blue, externalPort: 82 }));

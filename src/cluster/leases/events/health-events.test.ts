@@ -19,7 +19,7 @@ function healthEventStage(t: TestContext) {
   const dir = memoryFolder(t);
   let now: LeaseHealth | undefined;
   let listeners: Parameters<HealthView["onChange"]>[0][] = [];
-  const told: string[] = [];
+  const recorded: string[] = [];
 
   function becomes(health: LeaseHealth | undefined): void {
     const before = now;
@@ -33,7 +33,7 @@ function healthEventStage(t: TestContext) {
     const { queue } = createHealthEvents({
       ...{ journal, clock, random: createSeededRandom(1), log: silentLog },
       health: { get: () => now, onChange: (listener) => void listeners.push(listener) },
-      recordEvent: (_, { type, reason, service, note }) => void told.push(`${type} ${reason} ${service}: ${note}`),
+      recordEvent: (_, { type, reason, service, note }) => void recorded.push(`${type} ${reason} ${service}: ${note}`),
       onRow: () => undefined,
     });
     const stopping = new AbortController();
@@ -56,7 +56,7 @@ function healthEventStage(t: TestContext) {
     services: [{ name: "web", wanted: 1, ready: 0, unobserved: 0 }],
     troubles: [{ service: "web", reason, message: "it ends again and again", replicas: 1, sinceMs: clock.now() }],
   });
-  return { clock, start, becomes, told, ill };
+  return { clock, start, becomes, recorded, ill };
 }
 
 const well: LeaseHealth = { state: "healthy", services: [], troubles: [] };
@@ -64,13 +64,13 @@ const unknown: LeaseHealth = { state: "unknown", services: [], troubles: [] };
 const [begun, over] = ["Warning CrashLoop web: it ends again and again", "Normal Recovered web: CrashLoop is over"];
 
 test("a lasting error is recorded once, and its recovery once that lasts too", async (t) => {
-  const { clock, start, becomes, told, ill } = healthEventStage(t);
+  const { clock, start, becomes, recorded, ill } = healthEventStage(t);
   const life = await start();
   becomes(ill());
   await clock.advance(5 * second);
   becomes(well);
   await clock.advance(10 * minute);
-  assert.deepEqual([told, life.rows()], [[], []], "what goes by is not told");
+  assert.deepEqual([recorded, life.rows()], [[], []], "a short problem is not recorded");
   // In a crash loop it runs for a moment now and then.
   for (let crash = 0; crash < 10; crash += 1) {
     becomes(ill());
@@ -78,10 +78,10 @@ test("a lasting error is recorded once, and its recovery once that lasts too", a
     becomes(well);
     await clock.advance(30 * second);
   }
-  assert.deepEqual([told, life.rows()], [[begun], ["CrashLoop 1"]]);
+  assert.deepEqual([recorded, life.rows()], [[begun], ["CrashLoop 1"]]);
   await clock.advance(problemOverMs);
   assert.deepEqual(
-    [told, life.rows().sort()],
+    [recorded, life.rows().sort()],
     [
       [begun, over],
       ["CrashLoop 1", "Recovered 1"],
@@ -89,12 +89,12 @@ test("a lasting error is recorded once, and its recovery once that lasts too", a
   );
   becomes(ill());
   await clock.advance(minute);
-  assert.deepEqual([told.length, life.rows().sort()], [3, ["CrashLoop 2", "Recovered 1"]]);
+  assert.deepEqual([recorded.length, life.rows().sort()], [3, ["CrashLoop 2", "Recovered 1"]]);
   await life.stop();
 });
 
 test("more failing services than rows of a lease → each is recorded once, and its recovery too", async (t) => {
-  const { clock, start, becomes, told } = healthEventStage(t);
+  const { clock, start, becomes, recorded } = healthEventStage(t);
   const life = await start();
   const services = eventRowsOfLease + 50;
   const sinceMs = clock.now();
@@ -105,29 +105,29 @@ test("more failing services than rows of a lease → each is recorded once, and 
     becomes({ state: "unhealthy", services: [], troubles });
     await clock.advance(minute);
   }
-  assert.equal(told.length, services);
+  assert.equal(recorded.length, services);
   becomes(well);
   await clock.advance(10 * minute);
-  assert.equal(told.length, 2 * services);
+  assert.equal(recorded.length, 2 * services);
   assert.equal(life.rows().length, eventRowsOfLease);
   await life.stop();
 });
 
 test("a restart records nothing again, and what ended meanwhile is over then", async (t) => {
-  const { clock, start, becomes, told, ill } = healthEventStage(t);
+  const { clock, start, becomes, recorded, ill } = healthEventStage(t);
   let life = await start();
   becomes(ill());
   await clock.advance(minute);
   await life.stop();
   life = await start();
   await clock.advance(10 * minute);
-  assert.deepEqual([told, life.rows()], [[begun], ["CrashLoop 1"]]);
+  assert.deepEqual([recorded, life.rows()], [[begun], ["CrashLoop 1"]]);
   await life.stop();
   becomes(well);
   life = await start();
   await clock.advance(problemOverMs);
   assert.deepEqual(
-    [told, life.rows().sort()],
+    [recorded, life.rows().sort()],
     [
       [begun, over],
       ["CrashLoop 1", "Recovered 1"],
@@ -137,29 +137,29 @@ test("a restart records nothing again, and what ended meanwhile is over then", a
 });
 
 test("unknown health begins and ends nothing; what is not to run any more does not recover", async (t) => {
-  const { clock, start, becomes, told, ill } = healthEventStage(t);
+  const { clock, start, becomes, recorded, ill } = healthEventStage(t);
   const life = await start();
   becomes(ill());
   await clock.advance(minute);
   becomes(unknown);
   await clock.advance(10 * minute);
-  assert.deepEqual(told, [begun]);
+  assert.deepEqual(recorded, [begun]);
   becomes(undefined);
   await clock.advance(minute);
-  assert.deepEqual([told, life.rows()], [[begun], ["CrashLoop 1"]]);
+  assert.deepEqual([recorded, life.rows()], [[begun], ["CrashLoop 1"]]);
   becomes(well);
   await clock.advance(10 * minute);
-  assert.deepEqual(told, [begun]);
+  assert.deepEqual(recorded, [begun]);
   await life.stop();
 });
 
 test("a starting workload is reported as not ready after a grace period only", async (t) => {
-  const { clock, start, becomes, told, ill } = healthEventStage(t);
+  const { clock, start, becomes, recorded, ill } = healthEventStage(t);
   const life = await start();
   becomes(ill("NotReady"));
   await clock.advance(healthStartingMs - second);
-  assert.deepEqual(told, []);
+  assert.deepEqual(recorded, []);
   await clock.advance(2 * second);
-  assert.equal(told.length, 1);
+  assert.equal(recorded.length, 1);
   await life.stop();
 });

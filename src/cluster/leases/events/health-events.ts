@@ -39,15 +39,15 @@ export function createHealthEvents({ journal, health, recordEvent, onRow, ...dep
     const now = health.get(leaseId);
     if (now?.state === "unknown") return done();
     const nowMs = clock.now();
-    const troubles = new Map(now?.troubles.map((problem) => [problemKey(problem), problem]));
+    const problems = new Map(now?.troubles.map((problem) => [problemKey(problem), problem]));
     const open = journal.read.occurrences.open(leaseId);
     const openKeys = new Set(open.map(({ key }) => key));
-    for (const key of troubles.keys()) unseenSince.delete(`${leaseId} ${key}`);
-    const begun = [...troubles]
+    for (const key of problems.keys()) unseenSince.delete(`${leaseId} ${key}`);
+    const begun = [...problems]
       .filter(([key]) => !openKeys.has(key))
-      .map(([, problem]) => ({ problem, leftMs: problem.sinceMs + patienceMs(problem) - nowMs }));
+      .map(([, problem]) => ({ problem, leftMs: problem.sinceMs + delayMs(problem) - nowMs }));
     const over = open
-      .filter(({ key }) => !troubles.has(key))
+      .filter(({ key }) => !problems.has(key))
       .map((row) => {
         const since = `${leaseId} ${row.key}`;
         const sinceMs = unseenSince.get(since) ?? nowMs;
@@ -97,7 +97,7 @@ export function createHealthEvents({ journal, health, recordEvent, onRow, ...dep
 }
 
 /** Every workload is not ready for a while when it starts. */
-function patienceMs({ reason }: HealthProblem): number {
+function delayMs({ reason }: HealthProblem): number {
   return reason === "NotReady" ? healthStartingMs : problemBeginsMs;
 }
 

@@ -40,15 +40,15 @@ test("an Event without any time happened when it was made, and nonsense counts a
 test("a time that is years off its creation by the server is replaced by that", () => {
   const made = Date.parse("2026-11-16T11:00:00Z");
   for (const year of ["1970", "2027"]) {
-    const told = `${year}-11-16T11:30:00Z`;
-    const { firstAtMs, lastAtMs } = read({ deprecatedFirstTimestamp: told, deprecatedLastTimestamp: told });
+    const timestamp = `${year}-11-16T11:30:00Z`;
+    const { firstAtMs, lastAtMs } = read({ deprecatedFirstTimestamp: timestamp, deprecatedLastTimestamp: timestamp });
     assert.deepEqual([firstAtMs, lastAtMs], [made, made]);
   }
 });
 
 test("a time that is a little ahead of our clock is cut to now", () => {
-  const told = new Date(nowMs + 30_000).toISOString();
-  assert.equal(read({ deprecatedLastTimestamp: told }).lastAtMs, nowMs);
+  const timestamp = new Date(nowMs + 30_000).toISOString();
+  assert.equal(read({ deprecatedLastTimestamp: timestamp }).lastAtMs, nowMs);
 });
 
 test("an Event keeps its key when it is deleted and made again, and another one has another", () => {

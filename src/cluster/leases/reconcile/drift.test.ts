@@ -23,7 +23,7 @@ const justNowMs = nowMs - 1_000;
 /** What there is of one lease, by each of the three and by what we believe. */
 interface World {
   readonly chain?: Pick<Lease, "state"> & Partial<Lease>;
-  /** The chain was not asked about a lease that does not run. */
+  /** The chain was not queried for a lease that does not run. */
   readonly unasked?: boolean;
   readonly namespace?: Partial<ListedNamespace>;
   readonly resource?: Partial<RecordedNote> | "unreadable";
@@ -83,7 +83,7 @@ const foreign = { ...lease, provider: tenant };
 
 const cases: readonly [string, World, readonly string[]][] = [
   ["all three agree", runs, []],
-  ["nobody knows of it", {}, []],
+  ["unknown everywhere", {}, []],
   ["being reclaimed is running", { ...runs, chain: { state: "reclaiming" } }, []],
   ["it waits for its manifest", without(runs, "namespace", "resource", "manifest"), []],
   // A lease that runs, without something
@@ -107,7 +107,7 @@ const cases: readonly [string, World, readonly string[]][] = [
   ],
   ["without resource", without(runs, "resource"), ["resource-missing"]],
   [
-    "without resource, and refused before anything ran",
+    "without resource, and rejected before anything ran",
     { ...without(runs, "resource"), manifest: { isRefused: true, deployedVersion: undefined } },
     [],
   ],
@@ -115,7 +115,7 @@ const cases: readonly [string, World, readonly string[]][] = [
   ["resource not withdrawn yet", { ...runs, manifest: { withdrawnAtMs: longAgoMs } }, ["resource-outdated"]],
   ["withdrawn just now", { ...runs, manifest: { withdrawnAtMs: justNowMs } }, []],
   [
-    "refused, and what ran before goes on",
+    "rejected, and the deployed version goes on",
     { ...runs, resource: { version: "0", receivedAtMs: 1 }, manifest: { isRefused: true, deployedVersion: "0" } },
     [],
   ],
@@ -126,7 +126,7 @@ const cases: readonly [string, World, readonly string[]][] = [
     ["manifest-behind"],
   ],
   ["journal lost", without(runs, "manifest"), ["manifest-behind"]],
-  ["nobody has its manifest", without(runs, "manifest", "resource"), ["manifest-missing"]],
+  ["without manifest", without(runs, "manifest", "resource"), ["manifest-missing"]],
   ["without reservation", without(runs, "booked", "written"), ["reservation-missing"]],
   ["reservation in memory alone", without(runs, "written"), ["reservation-unwritten"]],
   ["the mirror has it not", without(runs, "mirrored"), ["mirror-differs"]],
@@ -151,13 +151,13 @@ const cases: readonly [string, World, readonly string[]][] = [
   ["closed, reservation left", { ...closed, booked: { expiredForMs: nowMs }, written: true }, ["reservation-left"]],
   ["a reservation whose time is not over", { booked: {}, written: true }, []],
   ["a reservation that a bid needs", { booked: { expiredForMs: nowMs, isNeeded: true }, written: true }, []],
-  ["a reservation of nobody", { booked: { expiredForMs: nowMs }, written: true }, ["reservation-left"]],
+  ["a reservation without an order", { booked: { expiredForMs: nowMs }, written: true }, ["reservation-left"]],
   ["a reservation in the journal alone", { written: true }, ["reservation-left"]],
   // A lease that the chain does not have
   ["no such lease, namespace", { namespace: {}, resource: {} }, ["namespace-unknown"]],
   ["no such lease, resource", { resource: {} }, ["resource-unknown"]],
   ["no such lease, manifest", { manifest: {} }, ["manifest-unknown"]],
-  ["not asked this time", { unasked: true, namespace: {}, resource: {}, manifest: {}, deadline: true }, []],
+  ["not queried this time", { unasked: true, namespace: {}, resource: {}, manifest: {}, deadline: true }, []],
   // Not ours
   [
     "another provider's",
@@ -193,11 +193,11 @@ test("caches that say themselves that they may be old, and a mirror of another h
 });
 
 test("the chain is queried once for each lease of ours that its list does not have", () => {
-  const asked = (world: World) => leasesToAsk(worldOf(world)).map(formatLeaseId);
-  assert.deepEqual(asked(runs), []);
-  assert.deepEqual(asked({ namespace: {}, resource: {}, manifest: {}, deadline: true, mirrored: true }), [key]);
+  const queried = (world: World) => leasesToAsk(worldOf(world)).map(formatLeaseId);
+  assert.deepEqual(queried(runs), []);
+  assert.deepEqual(queried({ namespace: {}, resource: {}, manifest: {}, deadline: true, mirrored: true }), [key]);
   for (const alone of [{ namespace: {} }, { resource: {} }, { manifest: {} }, { deadline: true }, { mirrored: true }]) {
-    assert.deepEqual(asked(alone), [key]);
+    assert.deepEqual(queried(alone), [key]);
   }
-  assert.deepEqual(asked({ namespace: { lease: foreign }, resource: "unreadable" }), []);
+  assert.deepEqual(queried({ namespace: { lease: foreign }, resource: "unreadable" }), []);
 });

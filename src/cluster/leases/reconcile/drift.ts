@@ -127,7 +127,7 @@ function leaseFacts(snapshot: ReconcileSnapshot) {
     const [namespace, resource] = [namespaces.get(name), resources.get(name)];
     return {
       ...{ key, name, order },
-      /** "none" if the chain has no such lease, undefined if it was not asked. */
+      /** "none" if the chain has no such lease, undefined if it was not queried. */
       chain: running.get(key) ?? (queried.has(key) ? (queried.get(key) ?? ("none" as const)) : undefined),
       namespace: isOf(key, namespace?.lease) ? namespace : undefined,
       resource: isOf(key, resource?.note?.lease) ? resource : undefined,

@@ -90,25 +90,25 @@ function open() {
     capacity: { book: { all: () => [] }, wake: () => undefined },
     ...{ manifestNamespace: "lease", clock, log: silentLog, onChange: () => undefined },
   } as unknown as Parameters<typeof createReconciler>[0]);
-  return { clock, world, reconciler, told: () => reconciler.last?.drifts.map(({ kind }) => kind) };
+  return { clock, world, reconciler, driftKinds: () => reconciler.last?.drifts.map(({ kind }) => kind) };
 }
 
 test("a restored cluster is reported once, when the chain answers", async () => {
-  const { clock, world, reconciler, told } = open();
+  const { clock, world, reconciler, driftKinds } = open();
   const stop = new AbortController();
   const running = reconciler.run(stop.signal);
   await clock.settle();
   world.isSilent = true;
   world.restored();
   await clock.advance(2 * reconcileUnderWayMs);
-  assert.equal(told(), undefined);
+  assert.equal(driftKinds(), undefined);
   world.isSilent = false;
   await clock.advance(2 * reconcileConfirmMs);
-  assert.deepEqual(told(), ["cluster-restored"]);
+  assert.deepEqual(driftKinds(), ["cluster-restored"]);
   world.looks = 0;
   await clock.advance(2 * reconcileEveryMs);
   assert.ok(world.looks <= 3, `${world.looks} looks`);
-  assert.deepEqual(told(), []);
+  assert.deepEqual(driftKinds(), []);
   stop.abort();
   await running;
 });
@@ -124,9 +124,9 @@ test("a cache is not said to be wrong because something else was made at each lo
     return listed;
   };
   world.cached = namespaces;
-  const asked = reconciler.reconcile({ dryRun: false }, new AbortController().signal);
+  const reconciling = reconciler.reconcile({ dryRun: false }, new AbortController().signal);
   await clock.advance(reconcileConfirmMs);
-  const { drifts } = await asked;
+  const { drifts } = await reconciling;
   assert.deepEqual(
     drifts.filter(({ kind }) => kind === "cache-differs"),
     [],
@@ -135,13 +135,13 @@ test("a cache is not said to be wrong because something else was made at each lo
 });
 
 test("a mirror that cannot be compared now makes no report undone", async () => {
-  const { clock, world, reconciler, told } = open();
+  const { clock, world, reconciler, driftKinds } = open();
   world.mirrored = [{ id: bidOf(orderKey(1)), state: "active" }];
   world.isMirrorSilent = true;
   const stop = new AbortController();
   const running = reconciler.run(stop.signal);
   await clock.advance(reconcileEveryMs + reconcileConfirmMs);
-  assert.deepEqual(told(), ["mirror-differs"]);
+  assert.deepEqual(driftKinds(), ["mirror-differs"]);
   assert.equal(reconciler.skipped, undefined);
   stop.abort();
   await running;
@@ -151,8 +151,8 @@ test("a mirror that is not built yet → AKP_CLUSTER_UNKNOWN", async () => {
   const { world, clock, reconciler } = open();
   world.isBuilt = false;
   world.running = [{ id: bidOf(orderKey(1)), state: "active", createdAt: -1_000n }];
-  const asked = reconciler.reconcile({ dryRun: false }, new AbortController().signal);
-  const refused = assert.rejects(asked, { code: "AKP_CLUSTER_UNKNOWN" });
+  const reconciling = reconciler.reconcile({ dryRun: false }, new AbortController().signal);
+  const rejected = assert.rejects(reconciling, { code: "AKP_CLUSTER_UNKNOWN" });
   await clock.advance(reconcileConfirmMs);
-  await refused;
+  await rejected;
 });

@@ -1,4 +1,4 @@
-/** What chain, API server and journal say at one moment, each asked directly, and what mirror, caches and reservations show. */
+/** State at one moment: chain, API server and journal read directly, and mirror, caches and reservations as they are. */
 import { type Chain, mirrorUnavailable } from "../../../chain/chain.ts";
 import { runs } from "../../../chain/records.ts";
 import { listRunningLeases } from "../../../chain/running-leases.ts";
@@ -20,10 +20,10 @@ import { isReservationNeeded } from "../../capacity/reservations/upkeep.ts";
 import type { LeaseKeeper } from "../lease-loop.ts";
 import { heldBy } from "../live-objects.ts";
 
-/** Deadline of one list: a command waits for it, and the periodic reconcile asks again in minutes. */
+/** Deadline of one list: a command waits for it, and the periodic reconcile repeats it in minutes. */
 export const reconcileListMs = 30 * second;
-/** Leases asked about in one check, each by a query to the chain. */
-const reconcileAsks = 200;
+/** Leases queried from the chain in one check, one query each. */
+const reconcileQueries = 200;
 
 export interface ReconcilerDeps {
   readonly chain: Pick<Chain, "mirror" | "queries" | "provider" | "status" | "compareMirror">;
@@ -61,19 +61,19 @@ export async function readSnapshot(deps: ReconcilerDeps, isRestored: boolean, si
     mirrored: isSameHeight ? mirrored.running : undefined,
   };
   const doubtful = leasesToAsk(known);
-  const answers = await inParallel(doubtful.slice(0, reconcileAsks), rpcMirrorQueries, async (id) => {
+  const answers = await inParallel(doubtful.slice(0, reconcileQueries), rpcMirrorQueries, async (id) => {
     const { value } = await queries.lease(id, { atOrAbove, signal });
     return [formatLeaseId(id), value] as const;
   });
   return {
     ...{ ...known, nowMs: clock.now(), blockTimeMs: chain.status.blockTimeMs, height: listed.height },
-    /** Answers about leases that do not run: undefined if the chain has none, absent if it was not asked. */
+    /** Answers about leases that do not run: undefined if the chain has none, absent if it was not queried. */
     queried: new Map(answers),
     /** Manifest hashes by lease, as on chain. */
     hashes: mirrored.hashes,
     ...{ caches, book, isRestored },
-    /** How many leases the chain was not asked about, because too many are left at once. */
-    unasked: Math.max(0, doubtful.length - reconcileAsks),
+    /** How many leases were not queried from the chain, because there are too many at once. */
+    unasked: Math.max(0, doubtful.length - reconcileQueries),
   };
 }
 
@@ -99,7 +99,7 @@ export function leasesToAsk(known: Known): LeaseId[] {
   return ids.filter(({ provider }) => provider === known.provider);
 }
 
-/** Read at one moment, before the chain is asked about that height. */
+/** Read at one moment, before the chain is queried at that height. */
 function readMirror(mirror: Chain["mirror"]) {
   const leases = [...mirror.leases()].filter(runs).map(({ id }) => ({ id, key: formatLeaseId(id) }));
   const hashes = leases.flatMap(({ id, key }) => {

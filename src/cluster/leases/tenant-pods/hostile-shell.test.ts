@@ -57,24 +57,24 @@ function stage(words: (mark: string) => string) {
 test("a container whose shell says something else and stays keeps nothing of ours", async () => {
   for (const words of [(mark: string) => `${mark} what;`, (mark: string) => `${mark} missing;`, () => "welcome\n"]) {
     const { clock, open, run } = stage(words);
-    const refused = run(lease).then(
+    const rejected = run(lease).then(
       () => "started",
       (thrown: unknown) => ProviderError.from(thrown).code,
     );
     await clock.advance(2 * kubeCallMs);
-    assert.match(await refused, /^AKP_SHELL_(NOT_STARTED|NO_SUCH_COMMAND)$/);
+    assert.match(await rejected, /^AKP_SHELL_(NOT_STARTED|NO_SUCH_COMMAND)$/);
     assert.equal(open.size, 0);
   }
 });
 
 test("a shell of a container that ends in the middle of its first word fails alone", async () => {
   const { clock, open, run } = stage(() => "hi");
-  const refused = assert.rejects(run(lease), /cut off/);
+  const rejected = assert.rejects(run(lease), /cut off/);
   await clock.advance(1);
   // The connection goes before its shell has said all that we wait for.
   for (const session of open) session.close();
   await clock.advance(1);
-  await refused;
+  await rejected;
   assert.equal(open.size, 0);
 });
 

@@ -26,8 +26,8 @@ export function createLeaseEvents(
       throw new ProviderError("AKP_LEASE_NOT_IN_CLUSTER", { lease: formatLeaseId(lease) });
     const key = formatLeaseId(lease);
     const namespace = leaseNamespace(lease);
-    const isAsked = (each: LeaseEvent) => isOf(each, services, workloadNames());
-    const shown = (batch: readonly LeaseEvent[]) => batch.filter(isAsked).map(eventOf);
+    const isRequested = (each: LeaseEvent) => isOf(each, services, workloadNames());
+    const shown = (batch: readonly LeaseEvent[]) => batch.filter(isRequested).map(eventOf);
     const waiting = createWaiting(signal);
     // Subscribed before it is read, so that nothing falls between; what is in both is sent once.
     const unsubscribe = follow ? keeper.onEvent(key, waiting.add) : () => undefined;

@@ -46,13 +46,13 @@ async function stage(owner: Owner, behaviour: Behaviours) {
 
   /** What is read, as "pod: line", while it is. */
   function read(
-    asked: { services?: string[]; follow?: boolean; tail?: number } = {},
+    request: { services?: string[]; follow?: boolean; tail?: number } = {},
     taken: () => Promise<void> | undefined = () => undefined,
   ) {
     const lines: string[] = [];
     const stop = new AbortController();
-    const services = asked.services && new Set(asked.services);
-    const options = { services, follow: asked.follow ?? true, tail: asked.tail, signal: stop.signal };
+    const services = request.services && new Set(request.services);
+    const options = { services, follow: request.follow ?? true, tail: request.tail, signal: stop.signal };
     const reading = (async () => {
       for await (const batch of logs.logs(lease, options)) {
         lines.push(...batch.map(({ pod, text }) => `${pod}: ${text}`));
@@ -90,10 +90,10 @@ test("numbered lines come each once and in their order over an API server that r
   await away(3_000);
   await clock.advance(5_000);
   cluster.faults.endLogs();
-  // Its process ends, and the next one begins, while nobody can be asked.
+  // Its process ends, and the next one begins, while the API server is away.
   await clock.advance(9_000);
   await away(6_000);
-  // The one after that ends while it is followed, and while it waits to be started again nobody can be asked.
+  // The one after that ends while it is followed, and while it waits to be started again nobody can be request.
   await clock.advance(18_000);
   await away(8_000);
   // And another one ends and begins again while it is followed.
@@ -174,9 +174,9 @@ test("a silent node → the logs of other pods are read to their end, then the e
   await clock.advance(2_000);
   cluster.faults.reject({ status: 500, path: "/pods/api-0/log", times: Number.POSITIVE_INFINITY });
   const { lines, reading } = read({ follow: false });
-  const refused = assert.rejects(reading, (thrown) => ProviderError.is(thrown, "AKP_KUBE_FAILED"));
+  const rejected = assert.rejects(reading, (thrown) => ProviderError.is(thrown, "AKP_KUBE_FAILED"));
   await clock.advance(120_000);
-  await refused;
+  await rejected;
   assert.deepEqual(lines, numbered("web-0", 2));
 });
 

@@ -31,9 +31,9 @@ export function createLeaseLogs(
     };
   }
 
-  async function* podLines(pod: LeasePod, asked: LogsRequest): AsyncGenerator<readonly PodLine[]> {
+  async function* podLines(pod: LeasePod, request: LogsRequest): AsyncGenerator<readonly PodLine[]> {
     const { namespace, name, facts, runs } = pod;
-    const { follow, tail, signal } = asked;
+    const { follow, tail, signal } = request;
     const next = followContainers(pod);
     if (follow && runs === 0 && !(await next(signal))) return;
     const options = { container: facts.service, follow, signal, next, ...(tail !== undefined && { tailLines: tail }) };
@@ -47,11 +47,11 @@ export function createLeaseLogs(
   }
 
   return {
-    async *logs(lease: LeaseId, asked: LogsRequest): AsyncGenerator<readonly PodLine[]> {
+    async *logs(lease: LeaseId, request: LogsRequest): AsyncGenerator<readonly PodLine[]> {
       const namespace = leaseNamespace(lease);
-      const { services, follow } = asked;
+      const { services, follow } = request;
       const left = new AbortController();
-      const signal = AbortSignal.any([asked.signal, left.signal]);
+      const signal = AbortSignal.any([request.signal, left.signal]);
       const merged = createMerge<readonly PodLine[]>();
       let read: ReadonlySet<string> = new Set();
       const failures: unknown[] = [];
@@ -59,7 +59,7 @@ export function createLeaseLogs(
       /** Read to its end, one pod that cannot be read keeps no other from it. */
       async function* toTheEnd(pod: LeasePod): AsyncGenerator<readonly PodLine[]> {
         try {
-          yield* podLines(pod, { ...asked, signal });
+          yield* podLines(pod, { ...request, signal });
         } catch (thrown) {
           failures.push(thrown);
         }
@@ -68,12 +68,12 @@ export function createLeaseLogs(
       function look(tail: number | undefined): void {
         const own = [...pods.in(namespace)].filter(({ facts }) => services?.has(facts.service) ?? true);
         for (const pod of own.filter(({ uid }) => !read.has(uid)).sort(byName)) {
-          merged.add(follow ? podLines(pod, { ...asked, tail, signal }) : toTheEnd(pod));
+          merged.add(follow ? podLines(pod, { ...request, tail, signal }) : toTheEnd(pod));
         }
         read = new Set(own.map(({ uid }) => uid));
       }
 
-      look(asked.tail);
+      look(request.tail);
       const stop = follow ? news.on(namespace, () => look(undefined)) : merged.finish;
       signal.addEventListener("abort", merged.finish, { once: true });
       if (!follow || signal.aborted) merged.finish();
@@ -107,7 +107,7 @@ function byName(a: LeasePod, b: LeasePod): number {
 export function createPodNews(pods: Pick<LeasePods, "onChange">) {
   const { of, on } = createListeners<() => void>();
   pods.onChange(({ value }) => {
-    for (const tell of of(value.namespace)) tell();
+    for (const listener of of(value.namespace)) listener();
   });
 
   return {

@@ -12,10 +12,10 @@ import { silentLog } from "../../../runtime/log.ts";
 import type { LeasePod } from "../../capacity/reservations/lease-watches.ts";
 import { createLeaseShell } from "./lease-shell.ts";
 
-const somebody = addressOf(new Uint8Array(20));
-const lease = bidOn({ owner: somebody, dseq: 7n, gseq: 1, oseq: 1 }, somebody);
+const owner = addressOf(new Uint8Array(20));
+const lease = bidOn({ owner, dseq: 7n, gseq: 1, oseq: 1 }, owner);
 
-/** Pauses between tries are nobody's matter here. */
+/** No pauses between attempts. */
 const hasty: Clock = { ...realClock, timer: (delayMs, fire) => realClock.timer(delayMs / 100, fire) };
 
 test("a command whose connection breaks is ended when the API server is back", async (t) => {
@@ -27,8 +27,8 @@ test("a command whose connection breaks is ended when the API server is back", a
   const deps = { kube: inBox, pods, clock: hasty, random: createSeededRandom(1), log: silentLog };
   const shell = createLeaseShell(deps);
   const { signal } = new AbortController();
-  const asked = { service: "box", podIndex: 0, command: ["sleep", "500"], tty: false, stdin: false, signal };
-  const session = await shell.exec(lease, asked);
+  const request = { service: "box", podIndex: 0, command: ["sleep", "500"], tty: false, stdin: false, signal };
+  const session = await shell.exec(lease, request);
   const processes = async () => text((await kube.exec(box, { command: ["ps", "-o", "args"] })).stdout);
   assert.match(await processes(), /sleep 500/);
   cluster.faults.reject({ status: 503, times: 3, verb: "exec" });

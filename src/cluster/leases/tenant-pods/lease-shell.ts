@@ -73,9 +73,9 @@ export function createLeaseShell({ kube, pods, clock, random, log }: LeaseShellD
   }
 
   return {
-    async exec(lease: LeaseId, asked: CommandRequest): Promise<ExecSession> {
-      const { service, podIndex: _, signal, ...options } = asked;
-      const at = podOf(leaseNamespace(lease), asked);
+    async exec(lease: LeaseId, request: CommandRequest): Promise<ExecSession> {
+      const { service, podIndex: _, signal, ...options } = request;
+      const at = podOf(leaseNamespace(lease), request);
       signal.throwIfAborted();
       const mark = Buffer.from(random.bytes(8)).toString("hex");
       // The signal does not end its start: one that has begun must be known, to be ended.
@@ -118,11 +118,11 @@ export function createLeaseShell({ kube, pods, clock, random, log }: LeaseShellD
 const ignore = () => undefined;
 
 // A command in a container that we can end. A node leaves a command alone when the connection to it goes, with a terminal and
-// without: it would run on for as long as the container. So a shell of the container starts it, and first tells us the process
+// without: it would run on for as long as the container. So a shell of the container starts it, and first reports the process
 // that it then becomes; another one ends that process. Where there is no shell, the command is started as it is, and it
 // cannot be ended.
 
-/** What the shell of a container tells of a process before it becomes the command: a number. */
+/** What the shell of a container reports before it becomes the command: its process number. */
 const shellWordChars = 32;
 /** A command whose tenant has left may tidy up for so long. */
 const shellHangUpMs = second;
