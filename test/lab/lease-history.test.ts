@@ -107,12 +107,10 @@ describe("the history of a lease in the lab", { skip: labIsMissing }, () => {
     const again = await stage.start();
     const backOffs = (lines: typeof before) =>
       lines.filter(({ reason, object }) => reason === "BackOff" && object.startsWith("Pod crash-"));
-    const firstCount = backOffs(before)[0]?.count ?? 0;
     const isBackOff = (event: string) => event.startsWith("BackOff Pod crash-");
     await eventually("its next back-off", async () => (await events(namespace)).some(isBackOff), listedWithinMs);
-    const isCounted = async () => (backOffs(await history())[0]?.count ?? 0) > firstCount;
-    await eventually("the next crash to be counted with the others", isCounted, listedWithinMs);
-    assert.equal(backOffs(await history()).length, 1, "another pod of the same service has no line of its own");
+    const isRecorded = async () => backOffs(await history()).length > backOffs(before).length;
+    await eventually("a line of the new pod", isRecorded, listedWithinMs);
     await again.stop();
 
     await stage.close(won);

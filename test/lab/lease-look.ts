@@ -57,7 +57,8 @@ export async function snapshotOf(kube: Kube, lease: LeaseId, leaseAt: string): P
 }
 
 const ofServer = ["uid", "resourceVersion", "creationTimestamp", "managedFields"];
-const addresses = /^(clusterIPs?|nodePort|ipFamilies|ipFamilyPolicy)$/;
+/** Addresses of the server, and the note of a MetalLB that another suite simulates on the same cluster. */
+const addresses = /^(clusterIPs?|nodePort|ipFamilies|ipFamilyPolicy|metallb\.io\/ip-allocated-from-pool)$/;
 
 function plain({ metadata, status: _, ...rest }: KubeObject): object {
   const kept = Object.fromEntries(Object.entries(metadata).filter(([name]) => !ofServer.includes(name)));
