@@ -34,6 +34,10 @@ const exempt: readonly (readonly [RegExp, RegExp])[] = [
   [/hostname|operators\/ip/, /\b[Rr]efused\b/g],
   [/^src\/journal\/(manifests|migrations|tables)/, /refusal|isRefused|told INTEGER|Nobody/g],
   [/^src\/gateway\/rest\/openapi/, /Refusal/g],
+  [
+    /cluster|lease|manifest/,
+    /\b(troubles|hostTroubles|unwell|trouble(?=[,;]| =)|refusal|refused(?=: |; | to apply)|isRefused|cards(?=: gpu))\b/g,
+  ],
   [/^tools\/words\.ts$/, /.*/g],
   [/^test\/lab\//, /\brefused\b/g],
   [/^tools\/image\/base-layer\.ts$/, /^nobody:.*/g],

@@ -21,7 +21,7 @@ export type TableReads = { readonly [Name in TableName]: Omit<Tables[Name], Writ
 type Write =
   | ("set" | "file" | "send" | "refile" | "cancel" | "settle" | "markGapped")
   | ("add" | "record" | "put" | "remove")
-  | ("restore" | "withdraw" | "noteRefusal" | "noteDeployed")
+  | ("restore" | "withdraw" | "noteRejection" | "noteDeployed")
   | ("see" | "noteBid" | "noteOutcome" | "end")
   | "trim";
 
