@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { packMessage } from "../src/chain/tx/messages.ts";
 import { issueToken } from "../src/gateway/client/provider-client.ts";
 import { temporaryFolder } from "../test/support/folder.ts";
-import { ask, type GatewayRequest, requestBytes } from "../test/support/gateway-client.ts";
+import { type GatewayRequest, requestBytes, sendRequest } from "../test/support/gateway-client.ts";
 import { createOwner, type Owner } from "../test/support/owner.ts";
 import { makeCertificate } from "../test/support/test-certificate.ts";
 import type { Command as BareCommand, Report as BareReport } from "./gateway-bare.ts";
@@ -83,7 +83,7 @@ export async function bench(): Promise<void> {
   report("gateway beside a bare server that returns the same bytes", rows, line, bars);
 
   async function compare(what: string, request: GatewayRequest, connections: number, certificate?: Certificate) {
-    const { headers, body } = await ask({ ...target, certificate }, request);
+    const { headers, body } = await sendRequest({ ...target, certificate }, request);
     await bare.serve(Object.fromEntries(headers.filter(([name]) => name !== "Date")), body);
     const measure = async ({ port }: Target, cpuMs: () => Promise<number>) => {
       const beforeMs = await cpuMs();

@@ -13,9 +13,9 @@ import { leaseNamespace } from "../src/market/lease-namespace.ts";
 import { realClock } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
-import { startHttpFace } from "../test/support/http-face.ts";
+import { startKubeHttpServer } from "../test/support/kube-http-server.ts";
 import { createOwner } from "../test/support/owner.ts";
-import { machine, prepareCluster, purse } from "../test/support/stages/lease-stage.ts";
+import { initialCoins, machine, prepareCluster } from "../test/support/stages/lease-stage.ts";
 import {
   chainId,
   crowdSigners,
@@ -67,7 +67,7 @@ const node = createEmbeddedNode({
   chainId,
   accounts: [providerSigner, tenantSigner, otherSigner, ...crowdSigners].map(({ address }) => ({
     address,
-    coins: purse,
+    coins: initialCoins,
   })),
   ...{ clock: realClock, log: silentLog, keepBlocks: 500 },
 });
@@ -81,7 +81,7 @@ const cluster = createSimulatedCluster(
   deps,
 );
 prepareCluster(cluster);
-const face = await startHttpFace(createOwner(), cluster);
+const face = await startKubeHttpServer(createOwner(), cluster);
 /** Pods that are ready, by namespace. */
 const ready = new Map<string, Set<string>>();
 const changes: PodChange[] = [];

@@ -15,7 +15,7 @@ import { realClock, sleep } from "../src/runtime/clock.ts";
 import { silentLog } from "../src/runtime/log.ts";
 import { realRandom } from "../src/runtime/random.ts";
 import { eventually } from "../test/support/eventually.ts";
-import { startHttpFace } from "../test/support/http-face.ts";
+import { startKubeHttpServer } from "../test/support/kube-http-server.ts";
 import { createOwner } from "../test/support/owner.ts";
 import { hosts, leaseOf, manifestNamespace } from "../test/support/stages/declaration-stage.ts";
 import { serveParent } from "./processes.ts";
@@ -51,7 +51,7 @@ const brought = { metadata: { name: "akash-ingress-class" }, spec: { controller:
 server.create(kinds.ingressClass, brought, "bench");
 const leases = Array.from({ length: wanted / hostsEach }, (_, at) => leaseOf((at % 100) + 1, at + 1));
 for (const lease of leases) makeLease(lease);
-const face = await startHttpFace(createOwner(), cluster);
+const face = await startKubeHttpServer(createOwner(), cluster);
 
 const bodySize = "nginx.ingress.kubernetes.io/proxy-body-size";
 /** What waits for a route to have this size, by the name of the host. */

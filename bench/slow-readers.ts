@@ -1,6 +1,6 @@
 /** Many streams at once of which their readers take little, and what that costs: memory of the provider, and another tenant's time. */
 import { realClock, sleep } from "../src/runtime/clock.ts";
-import { askOn, connectGateway } from "../test/support/gateway-client.ts";
+import { connectGateway, requestOn } from "../test/support/gateway-client.ts";
 import type { BenchedProvider } from "./leases-market.ts";
 import { median, round } from "./report.ts";
 import { type StreamClients, tokenOf } from "./stream-clients.ts";
@@ -78,7 +78,7 @@ async function otherWaits(port: number, dseq: number): Promise<number> {
   const took: number[] = [];
   for (let left = requests; left > 0; left -= 1) {
     const sentMs = performance.now();
-    const { status } = await askOn(socket, request);
+    const { status } = await requestOn(socket, request);
     if (status !== 200) throw new Error(`the other tenant was answered ${status}`);
     took.push(performance.now() - sentMs);
   }

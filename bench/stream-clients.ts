@@ -3,7 +3,7 @@ import { issueToken } from "../src/gateway/client/provider-client.ts";
 import { readSdl, type Sdl } from "../src/market/sdl/sdl.ts";
 import { sortedJson } from "../src/market/sorted-json.ts";
 import { realClock, sleep } from "../src/runtime/clock.ts";
-import { ask } from "../test/support/gateway-client.ts";
+import { sendRequest } from "../test/support/gateway-client.ts";
 import type { Owner } from "../test/support/owner.ts";
 import { signerOf } from "./leases-people.ts";
 import { startChild } from "./processes.ts";
@@ -73,7 +73,7 @@ export async function deploy(port: number, dseq: number, { manifest }: Sdl): Pro
   const authorization = tokenOf(dseq);
   const body = sortedJson(manifest);
   for (;;) {
-    const { status, body: words } = await ask(
+    const { status, body: words } = await sendRequest(
       { port },
       { method: "PUT", path: `/deployment/${dseq}/manifest`, authorization, body },
     );
@@ -82,7 +82,7 @@ export async function deploy(port: number, dseq: number, { manifest }: Sdl): Pro
     await sleep(realClock, 200);
   }
   for (;;) {
-    const { status, body: text } = await ask({ port }, { path: `/lease/${dseq}/1/1/status`, authorization });
+    const { status, body: text } = await sendRequest({ port }, { path: `/lease/${dseq}/1/1/status`, authorization });
     if (status === 200 && /"ready_replicas":1/.test(text)) return;
     await sleep(realClock, 200);
   }

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CommanderError } from "commander";
-import { give } from "../../test/support/asked-provider.ts";
 import { temporaryFolder } from "../../test/support/folder.ts";
+import { runCommand } from "../../test/support/live-provider.ts";
 import type { Owner } from "../../test/support/owner.ts";
 import { dayMs } from "../journal/ledger.ts";
 import { openJournal } from "../journal/open.ts";
@@ -23,7 +23,7 @@ async function openBooks(owner: Owner) {
 
 test("the command reads the books beside a provider that has them open: table, CSV and JSON", async (t) => {
   const { dir, journal } = await openBooks(t);
-  const nothing = await give("earnings", "--data-dir", dir);
+  const nothing = await runCommand("earnings", "--data-dir", dir);
   assert.deepEqual([nothing.code, nothing.stdout], [0, ""]);
   assert.match(nothing.stderr, /nothing is booked yet: the books begin with the first bid or lease/);
 
@@ -41,9 +41,9 @@ test("the command reads the books beside a provider that has them open: table, C
   });
   const span = ["--since", "2026-11-16", "--until", "2026-11-16", "--data-dir", dir];
   const [table, csv, json] = await Promise.all([
-    give("earnings", ...span),
-    give("earnings", "--by", "lease", "--csv", ...span),
-    give("earnings", "--by", "denom", "--json", ...span),
+    runCommand("earnings", ...span),
+    runCommand("earnings", "--by", "lease", "--csv", ...span),
+    runCommand("earnings", "--by", "denom", "--json", ...span),
   ]);
   assert.equal(table.code, 0, table.stderr);
   assert.deepEqual(table.stdout.split("\n"), [

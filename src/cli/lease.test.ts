@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { give } from "../../test/support/asked-provider.ts";
 import { temporaryFolder } from "../../test/support/folder.ts";
+import { runCommand } from "../../test/support/live-provider.ts";
 import { createVirtualClock } from "../../test/support/virtual-clock.ts";
 import { historyOf, isForTenant } from "../cluster/leases/events/lease-history.ts";
 import { openJournal } from "../journal/open.ts";
@@ -28,7 +28,7 @@ test("the command merges what we did, saw and heard of a lease, by its id or its
     });
   });
   await Promise.all([written, clock.settle()]);
-  const { code, stdout, stderr } = await give("lease", "history", order, "--limit", "3", "--data-dir", dir);
+  const { code, stdout, stderr } = await runCommand("lease", "history", order, "--limit", "3", "--data-dir", dir);
   assert.equal(code, 0, stderr);
   assert.deepEqual(stdout.split("\n"), [
     "LAST                  FIRST                 COUNT  TYPE     REASON       ABOUT      WHAT",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aGroup, aUnit, someInputs } from "../../test/support/a-decision.ts";
 import { memoryFolder } from "../../test/support/folder.ts";
+import { aGroup, aUnit, someInputs } from "../../test/support/samples/decision-samples.ts";
 import { cheap } from "../../test/support/samples/failing-orders.ts";
 import { gi, volume } from "../../test/support/samples/placement-samples.ts";
 import { createWorld, openStage, snapshotNode } from "../../test/support/stages/reservation-stage.ts";

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
+import { advanceUntilSettled } from "../../test/support/advance-until-settled.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { memoryFolder } from "../../test/support/folder.ts";
 import { createSeededRandom } from "../../test/support/seeded-random.ts";
 import { createVirtualClock, type VirtualClock } from "../../test/support/virtual-clock.ts";
-import { whileTimePasses } from "../../test/support/while-time-passes.ts";
 import { openJournal } from "../journal/open.ts";
 import { type Condition, condition } from "../runtime/condition.ts";
 import { createLifecycle } from "../runtime/lifecycle.ts";
@@ -79,7 +79,7 @@ async function startLife(t: TestContext, { clock, said, receiver, dir }: Stage) 
     if (isOver) return;
     isOver = true;
     stopping.abort();
-    await whileTimePasses(clock, running);
+    await advanceUntilSettled(clock, running);
     await journal.close();
   }
   t.after(stop);

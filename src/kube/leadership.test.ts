@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { advanceUntilSettled } from "../../test/support/advance-until-settled.ts";
 import type { Owner } from "../../test/support/owner.ts";
 import { createSeededRandom } from "../../test/support/seeded-random.ts";
 import { createVirtualClock } from "../../test/support/virtual-clock.ts";
-import { whileTimePasses } from "../../test/support/while-time-passes.ts";
 import { createSimulatedCluster } from "../box/cluster/simulated-kube.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { untilAborted } from "../runtime/lifecycle.ts";
@@ -36,7 +36,7 @@ function openStage(t: Owner) {
     });
     const stop = async () => {
       stopping.abort();
-      await whileTimePasses(stageClock, running);
+      await advanceUntilSettled(stageClock, running);
     };
     t.after(stop);
     return { leadership, stop };

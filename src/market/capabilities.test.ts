@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aGroup, aUnit } from "../../test/support/a-decision.ts";
+import { aGroup, aUnit } from "../../test/support/samples/decision-samples.ts";
 import { missingCapabilities } from "./attributes.ts";
 import type { Attribute } from "./group-spec.ts";
 

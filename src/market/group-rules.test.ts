@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aGroup, aUnit } from "../../test/support/a-decision.ts";
+import { aGroup, aUnit } from "../../test/support/samples/decision-samples.ts";
 import { parseDecCoin } from "./coin.ts";
 import { faultsOfGroup, faultsOfGroups } from "./group-rules.ts";
 import type { ResourceUnit } from "./group-spec.ts";

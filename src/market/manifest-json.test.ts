@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { assertCost } from "../../test/support/cost.ts";
 import { runs } from "../../test/support/runs.ts";
-import { webWish } from "../../test/support/samples/manifest-wishes.ts";
+import { webWish } from "../../test/support/samples/manifest-samples.ts";
 import { ProviderError } from "../runtime/errors.ts";
 import { manifestHash } from "./manifest.ts";
 import { readManifest } from "./manifest-json.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { webWish } from "../../test/support/samples/manifest-wishes.ts";
+import { webWish } from "../../test/support/samples/manifest-samples.ts";
 import type { GroupSpec } from "./group-spec.ts";
 import type { ManifestExpose, ManifestGroup, ManifestResources, ManifestService } from "./manifest.ts";
 import { mismatchOf } from "./manifest-match.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { webWish } from "../../test/support/samples/manifest-wishes.ts";
+import { webWish } from "../../test/support/samples/manifest-samples.ts";
 import type { ManifestExpose, ManifestGroup, ManifestService } from "./manifest.ts";
 import { faultOfManifest, faultsOfEveryManifest, faultsOfManifest } from "./manifest-rules.ts";
 

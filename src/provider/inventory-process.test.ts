@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { eventually } from "../../test/support/eventually.ts";
 import { temporaryFolder } from "../../test/support/folder.ts";
-import { startHttpFace } from "../../test/support/http-face.ts";
+import { startKubeHttpServer } from "../../test/support/kube-http-server.ts";
 import { createSimulatedCluster } from "../box/cluster/simulated-kube.ts";
 import { kinds } from "../kube/kinds.ts";
 import { discoveryPodName } from "../operators/inventory/nodes/discovery-pod.ts";
@@ -71,7 +71,7 @@ test("discovery pods have the image and the pull secrets of the operator's own p
     },
   };
   server.create(kinds.pod, own, "test");
-  const face = await startHttpFace(t, cluster);
+  const face = await startKubeHttpServer(t, cluster);
   start(t, face.writeKubeconfig(temporaryFolder(t)));
   const at = { namespace: "akash-discovery", name: discoveryPodName("one") };
   const pod = await eventually("a discovery pod", () => server.get(kinds.pod, at));

@@ -9,6 +9,7 @@ import { packMessage } from "../../src/chain/tx/messages.ts";
 import type { Intent } from "../../src/journal/intents.ts";
 import { amountOf, parseCoin, parseDecCoin } from "../../src/market/coin.ts";
 import { bidOn, type LeaseId } from "../../src/market/ids.ts";
+import { advanceUntilSettled } from "../support/advance-until-settled.ts";
 import type { TestKey } from "../support/chain-signing.ts";
 import { faultTransport } from "../support/fault-transport.ts";
 import { memoryFolder } from "../support/folder.ts";
@@ -31,7 +32,6 @@ import { type LifeParts, type Opened, startLife } from "../support/money-life.ts
 import type { Owner } from "../support/owner.ts";
 import type { Message } from "../support/stages/market-stage.ts";
 import { createVirtualClock, type VirtualClock } from "../support/virtual-clock.ts";
-import { whileTimePasses } from "../support/while-time-passes.ts";
 
 const providers = { us: { key: ourKey, address: us }, other: { key: otherKey, address: other } };
 
@@ -147,9 +147,9 @@ export async function setUpEscrows(t: Owner, settings: MarketplaceSettings = {})
     withdrawn: async (lease) => (await leaseOf(lease))?.payment?.withdrawn.amount,
     async start({ options, ...parts } = {}) {
       const life = startLife({ clock, transport: wayOfOurs, dir, ...parts, options: { ...noPeriod, ...options } });
-      const stop = () => whileTimePasses(clock, life.stop());
+      const stop = () => advanceUntilSettled(clock, life.stop());
       t.after(() => stop().catch(() => undefined));
-      const opened = await whileTimePasses(clock, life.ready);
+      const opened = await advanceUntilSettled(clock, life.ready);
       await clock.advance(1_000);
       return {
         ...opened,

@@ -16,8 +16,8 @@ import { runs } from "../support/runs.ts";
 import { cluster, gpuCount, sampleNode } from "../support/samples/placement-samples.ts";
 import {
   fixedPricing,
-  groupOfCards,
   groupOfCpus,
+  groupOfGpus,
   onBidStage,
   type ProviderParts,
   type Sound,
@@ -79,7 +79,7 @@ for (const [name, first, second] of [
     await onBidStage(t, async (stage) => {
       const attributes = [{ key: "capabilities/gpu/vendor/nvidia/model/h100", value: "true" }];
       const one = await stage.provider("one", { gpuCounts: [gpuCount("h100", 1n)], options: { attributes } });
-      await Promise.all([stage.post(1n, groupOfCards(first)), stage.post(2n, groupOfCards(second))]);
+      await Promise.all([stage.post(1n, groupOfGpus(first)), stage.post(2n, groupOfGpus(second))]);
       await stage.blocks(5);
       const orders = one.engine.orders(2);
       const [bid, rejected] = ["bid", "no"].map((verdict) => orders.find((order) => order.verdict === verdict));
@@ -131,7 +131,7 @@ for (const [name, policy, model] of [
         pricing,
         policies,
       });
-      const order = await stage.post(1n, groupOfCards(...models));
+      const order = await stage.post(1n, groupOfGpus(...models));
       await stage.until("a decision", () => one.engine.orders(1)[0]?.verdict !== undefined);
       await stage.blocks(2);
       const bid = (await stage.queries.bid(one.bidOn(order))).value;
@@ -164,7 +164,7 @@ for (const [name, capped] of [
         pricing,
         policies,
       });
-      await stage.post(1n, groupOfCards(...models));
+      await stage.post(1n, groupOfGpus(...models));
       await stage.until("a decision", () => one.engine.orders(1)[0]?.verdict !== undefined);
       assert.equal(one.engine.orders(1)[0]?.price, "91uact", one.engine.orders(1)[0]?.reason);
     });
@@ -176,7 +176,7 @@ test("units of one group get different GPU models where the caps leave too few o
   writeFileSync(policies, "caps: { gpu: { a100: 1 } }");
   await onBidStage(t, async (stage) => {
     const one = await stage.provider("one", { ...sellsOf(gpuCount("a100", 2n), gpuCount("h100", 1n)), policies });
-    const group = groupOfCards("a100", "h100");
+    const group = groupOfGpus("a100", "h100");
     const order = await stage.post(1n, { ...group, units: group.units.flatMap((unit) => [unit, { ...unit, id: 2 }]) });
     await stage.until("a decision", () => one.engine.orders(1)[0]?.verdict !== undefined);
     await stage.blocks(2);

@@ -9,8 +9,8 @@ import { missingCapabilities, signaturesFor, unsatisfied } from "../../src/marke
 import { decCoinOf } from "../../src/market/coin.ts";
 import { faultsOfGroup } from "../../src/market/group-rules.ts";
 import type { Attribute, GroupSpec } from "../../src/market/group-spec.ts";
-import { aGroup, aUnit } from "../support/a-decision.ts";
 import { runs } from "../support/runs.ts";
+import { aGroup, aUnit } from "../support/samples/decision-samples.ts";
 
 const value = fc.constantFrom("true", "x");
 const attribute = (keys: readonly string[]): fc.Arbitrary<Attribute> =>

@@ -11,8 +11,8 @@ import type { GroupSpec } from "../../src/market/group-spec.ts";
 import { formatOrderId, type OrderId } from "../../src/market/ids.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
-import { auditor } from "../support/a-decision.ts";
 import { memoryFolder } from "../support/folder.ts";
+import { auditor } from "../support/samples/decision-samples.ts";
 import { cheap, failingOrders } from "../support/samples/failing-orders.ts";
 import { groupOfCpus, onBidStage, smallGroup } from "../support/stages/bid-stage.ts";
 

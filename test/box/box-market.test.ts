@@ -19,11 +19,11 @@ import { createProvider } from "../../src/provider/provider.ts";
 import { sleep } from "../../src/runtime/clock.ts";
 import type { Service } from "../../src/runtime/lifecycle.ts";
 import { silentLog } from "../../src/runtime/log.ts";
+import { advanceUntilSettled } from "../support/advance-until-settled.ts";
 import { memoryFolder } from "../support/folder.ts";
 import { priceRequest } from "../support/price-settings.ts";
 import { createSeededRandom } from "../support/seeded-random.ts";
 import { createVirtualClock } from "../support/virtual-clock.ts";
-import { whileTimePasses } from "../support/while-time-passes.ts";
 
 const initialCoins = parseCoins("1000000000000uact,1000000000000uakt");
 const settings = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
@@ -86,7 +86,7 @@ async function playMarket(
     stopping.abort();
     return { status: structuredClone(status), openBids, openOrders };
   }
-  const [seen] = await whileTimePasses(clock, Promise.all([watch(), provider.run(stopping.signal)]), 3_600_000);
+  const [seen] = await advanceUntilSettled(clock, Promise.all([watch(), provider.run(stopping.signal)]), 3_600_000);
   return seen;
 }
 

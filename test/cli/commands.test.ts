@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { createCommandRunner } from "../support/command-runner.ts";
 import { temporaryFolder } from "../support/folder.ts";
-import { takeCommands } from "../support/given-commands.ts";
 import type { Owner } from "../support/owner.ts";
 import { startProgram } from "../support/program.ts";
 import { armoredExport } from "../support/samples/keyring-samples.ts";
@@ -43,7 +43,7 @@ describe("on an embedded chain", { concurrency: false }, () => {
     tenant = /tenant +(akash1\S+)/.exec(chain.said)?.[1] ?? "";
   });
 
-  const giveCommand = takeCommands(owner);
+  const giveCommand = createCommandRunner(owner);
   const give = async (args: string[], key = "tenant", env: Record<string, string> = {}) => {
     const { code, stdout, stderr } = await giveCommand(
       [...args, "--node", rpc, "--key-file", file(`keys/${key}.key`)],

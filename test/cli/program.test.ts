@@ -13,9 +13,9 @@ import { parseCoins } from "../../src/market/coin.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
 import { testKey } from "../support/chain-signing.ts";
+import { createCommandRunner } from "../support/command-runner.ts";
 import { eventually } from "../support/eventually.ts";
 import { temporaryFolder } from "../support/folder.ts";
-import { takeCommands } from "../support/given-commands.ts";
 import { fastClock, startProgram, startProvider } from "../support/program.ts";
 import { redisMissing, startRedis, stoppedRedisPort } from "../support/redis-server.ts";
 
@@ -156,7 +156,7 @@ const refused: { name: string; args?: string[]; env?: Record<string, string>; ya
   },
 ];
 
-const giveCommand = takeCommands({ after });
+const giveCommand = createCommandRunner({ after });
 
 for (const { name, args = [], env = {}, yaml, says } of refused) {
   test(`${name} is rejected with what to do and exit code 2, and nothing is touched`, async (t) => {

@@ -16,7 +16,7 @@ import { eventually } from "../support/eventually.ts";
 import { temporaryFolder } from "../support/folder.ts";
 import { writeCertificateFile } from "../support/network-certificate-file.ts";
 import { shop } from "../support/samples/lease-sdl.ts";
-import { type ProvenStage, startProvenStage } from "../support/stages/proven-stage.ts";
+import { type CertifiedGatewayStage, startCertifiedGatewayStage } from "../support/stages/certified-gateway-stage.ts";
 import type { Came, Given } from "./commands-child.ts";
 import { openTerminal } from "./terminal.ts";
 
@@ -25,7 +25,7 @@ const sdl = readSdl(readFileSync(sdlFile, "utf8"), sdlFile);
 const host = "shop.example.com";
 
 /** What the surroundings of a tenant's shell say: a key, a certificate in the network's file, and a node. */
-async function settle(t: TestContext, stage: ProvenStage): Promise<Record<string, string>> {
+async function settle(t: TestContext, stage: CertifiedGatewayStage): Promise<Record<string, string>> {
   const home = temporaryFolder(t);
   const keyFile = join(home, "tenant.key");
   writeFileSync(keyFile, `${Buffer.from(stage.tenantKey).toString("hex")}\n`, { mode: 0o600 });
@@ -48,7 +48,7 @@ async function give(env: Record<string, string>, given: readonly Given[]): Promi
 }
 
 test("a tenant's commands find the provider by the chain, prove who they are, and show what it says", async (t) => {
-  const stage = await startProvenStage(t, { listens: true });
+  const stage = await startCertifiedGatewayStage(t, { listens: true });
   const { tenant, provider, url } = stage;
   await Promise.all([
     ...[tenant.lease(9n, sdl), leaseBoth(stage, 10n, pair)],
@@ -109,7 +109,10 @@ test("a tenant's commands find the provider by the chain, prove who they are, an
   await t.test("a shell in a terminal", (below) => sitAtTerminal(below, env));
 });
 
-async function showStreams(env: Record<string, string>, { tenant, provider, url }: ProvenStage): Promise<void> {
+async function showStreams(
+  env: Record<string, string>,
+  { tenant, provider, url }: CertifiedGatewayStage,
+): Promise<void> {
   const [logs, json, byUrl, events, told, ran, failed, lacking, noTerminal, unclosed, nothing] = await give(env, [
     { args: ["lease-logs", "--dseq", "7", "--service", "page,store"], until: "store started" },
     { args: ["lease-logs", "--dseq", "9", "-o", "json", "-t", "1", "--auth-type", "mtls"] },
@@ -164,14 +167,14 @@ const pair = JSON.stringify({
   deployment: { one: { here: { profile: "small", count: 1 } }, two: { there: { profile: "small", count: 1 } } },
 });
 
-async function leaseBoth({ tenant, queries }: ProvenStage, dseq: bigint, text: string): Promise<void> {
+async function leaseBoth({ tenant, queries }: CertifiedGatewayStage, dseq: bigint, text: string): Promise<void> {
   const first = await tenant.lease(dseq, readSdl(text, "pair"));
   const second = { ...first, gseq: 2 };
   await eventually("a second bid", async () => (await queries.bid(second)).value?.state === "open");
   await tenant.send(createLease(second));
 }
 
-async function showAllLeases(t: TestContext, env: Record<string, string>, { tenant, provider }: ProvenStage) {
+async function showAllLeases(t: TestContext, env: Record<string, string>, { tenant, provider }: CertifiedGatewayStage) {
   const file = join(temporaryFolder(t), "pair.yaml");
   writeFileSync(file, pair);
   const [early, , both, second] = await give(env, [

@@ -8,8 +8,8 @@ import { formatLeaseId } from "../../src/market/ids.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import { eventually } from "../support/eventually.ts";
 import { memoryFolder } from "../support/folder.ts";
-import { deployAsNetwork } from "../support/go-made.ts";
-import { startHttpFace } from "../support/http-face.ts";
+import { deployAsGoProvider } from "../support/go-provider-objects.ts";
+import { startKubeHttpServer } from "../support/kube-http-server.ts";
 import { startProgram } from "../support/program.ts";
 import { cell } from "../support/samples/lease-sdl.ts";
 import { onRealBidStage } from "../support/stages/bid-stage.ts";
@@ -33,7 +33,7 @@ test("adopt --dry-run shows what is kept, what changes and what has no place, an
     const theirs = cluster.connect("provider-services");
     const [group] = cell().manifest;
     assert.ok(group);
-    await deployAsNetwork(theirs, { lease: runs, group, offer: [] });
+    await deployAsGoProvider(theirs, { lease: runs, group, offer: [] });
     await theirs.create(kinds.namespace, { metadata: { name: "nobodys", labels: { "akash.network": "true" } } });
     const namespace = leaseNamespace(runs);
     const phaseOf = (pod: object) => (pod as { status?: { phase?: string } }).status?.phase;
@@ -41,7 +41,7 @@ test("adopt --dry-run shows what is kept, what changes and what has no place, an
       cluster.server.list(kinds.pod, { namespace }).some((pod) => phaseOf(pod) === "Running"),
     );
 
-    const face = await startHttpFace(t, cluster);
+    const face = await startKubeHttpServer(t, cluster);
     const folder = memoryFolder(t);
     const key = join(folder, "provider.key");
     writeFileSync(key, `${Buffer.from(stage.secret("one")).toString("hex")}\n`, { mode: 0o600 });

@@ -11,7 +11,7 @@ import { formatDeploymentId, formatLeaseId } from "../../src/market/ids.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import { silentLog } from "../../src/runtime/log.ts";
 import { adjustable, createLedger, type Wish } from "../support/capacity-ledger.ts";
-import { deployAsNetwork } from "../support/go-made.ts";
+import { deployAsGoProvider } from "../support/go-provider-objects.ts";
 import { gi } from "../support/samples/placement-samples.ts";
 import { type CapacityStage, capacityStage } from "../support/stages/capacity-stage.ts";
 import { bidOf, chainOf, leaseOf, orderKey } from "../support/stages/reservation-stage.ts";
@@ -33,7 +33,7 @@ async function theirs({ cluster, world }: Pick<CapacityStage, "cluster" | "world
     const { groups, manifest } = adjustable(wish);
     const [group] = manifest;
     assert.ok(group);
-    await deployAsNetwork(kube, { lease, group, offer: [] });
+    await deployAsGoProvider(kube, { lease, group, offer: [] });
     world.leases.set(formatLeaseId(lease), leaseOf(orderKey(dseq)));
     const deployment = { groups: groups.map((spec) => ({ id: lease, spec })), hash: new Uint8Array() };
     world.deployments.set(formatDeploymentId(lease), deployment as never);

@@ -1,5 +1,5 @@
 import { checkAdoption } from "../support/contracts/adoption.contract.ts";
-import { checkGoingBack } from "../support/contracts/going-back.contract.ts";
+import { checkRollback } from "../support/contracts/rollback.contract.ts";
 import { simulateKube } from "../support/kube/simulated-kube.ts";
 import { recordedLeases } from "../support/samples/recorded-leases.ts";
 import { thorough } from "../support/thorough.ts";
@@ -14,4 +14,4 @@ checkAdoption({
   leases: () => recordedLeases().filter(({ from }) => thorough || /objects\/(dup|persistent)\/objects.json/.test(from)),
 });
 
-checkGoingBack("the simulated server", (owner) => simulateKube(owner).connect);
+checkRollback("the simulated server", (owner) => simulateKube(owner).connect);

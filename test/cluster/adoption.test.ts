@@ -14,9 +14,9 @@ import type { ManifestGroup } from "../../src/market/manifest.ts";
 import { formatTime, realClock } from "../../src/runtime/clock.ts";
 import { eventually } from "../support/eventually.ts";
 import { memoryFolder } from "../support/folder.ts";
-import { asRecorded, deployAsNetwork, plainSettings, versionLabel } from "../support/go-made.ts";
-import { startHttpFace } from "../support/http-face.ts";
+import { asRecorded, deployAsGoProvider, plainSettings, versionLabel } from "../support/go-provider-objects.ts";
 import { simulateKube } from "../support/kube/simulated-kube.ts";
+import { startKubeHttpServer } from "../support/kube-http-server.ts";
 import type { Owner } from "../support/owner.ts";
 import {
   adoptedOptions,
@@ -223,7 +223,7 @@ test("what the Go provider writes over ours is read as its own, and taken over a
   await first.atRest(lease, "02");
   await first.stop();
   const back = changed(group, "store", { image: "store:9" });
-  await deployAsNetwork(theirs, { ...workloadOf(1), group: back });
+  await deployAsGoProvider(theirs, { ...workloadOf(1), group: back });
   const before = generations(await objects());
   // A minute later, as it would be; here all of it is of one second.
   const resource = (await theirs.get(kinds.manifest, manifestAt)) as KubeObject;
@@ -297,7 +297,7 @@ test("an update that the Go provider wrote down and did not get to bring arrives
 
 test("a dry run reads only, and reports what has no place", async (t) => {
   const { cluster, theirs, lease, leases, at } = await open(t);
-  const face = await startHttpFace(t, cluster);
+  const face = await startKubeHttpServer(t, cluster);
   const { createHttpKube } = await import("../../src/kube/http/http-kube.ts");
   const { silentLog } = await import("../../src/runtime/log.ts");
   const { realRandom } = await import("../../src/runtime/random.ts");

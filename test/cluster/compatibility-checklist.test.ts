@@ -11,20 +11,20 @@ import { streamPingMs } from "../../src/gateway/streams/web-socket-stream.ts";
 import type { ManifestGroup } from "../../src/market/manifest.ts";
 import { readSdl } from "../../src/market/sdl/sdl.ts";
 import { eventually } from "../support/eventually.ts";
-import { ask, connectGateway, type GatewayResponse } from "../support/gateway-client.ts";
+import { connectGateway, type GatewayResponse, sendRequest } from "../support/gateway-client.ts";
 import { cell, shop } from "../support/samples/lease-sdl.ts";
+import { startCertifiedGatewayStage } from "../support/stages/certified-gateway-stage.ts";
 import { certificateOf, publicHost } from "../support/stages/gateway-stage.ts";
-import { startProvenStage } from "../support/stages/proven-stage.ts";
 import { openStream } from "../support/stages/stream-stage.ts";
 
 test("the compatibility checklist", async (t) => {
   const publicCertificate = certificateOf(publicHost);
-  const stage = await startProvenStage(t, { tenants: 2, publicCertificate });
+  const stage = await startCertifiedGatewayStage(t, { tenants: 2, publicCertificate });
   const { tenant, port, provider } = stage;
   const [, other] = stage.tenants;
   assert.ok(other);
   const as = (who: typeof tenant, method: string, path: string, body?: string) =>
-    ask({ port }, { method, path, authorization: who.bearer(), ...(body !== undefined && { body }) });
+    sendRequest({ port }, { method, path, authorization: who.bearer(), ...(body !== undefined && { body }) });
   const put = (who: typeof tenant, dseq: bigint, manifest: unknown) =>
     as(who, "PUT", `/deployment/${dseq}/manifest`, JSON.stringify(manifest));
   const plain = readSdl(readFileSync(join(import.meta.dirname, "../..", "docs", "deploy.yaml"), "utf8"));
@@ -50,7 +50,7 @@ test("the compatibility checklist", async (t) => {
         assert.equal(await shown(name), provider.address);
       const older = { tls: { minVersion: "TLSv1.2", maxVersion: "TLSv1.2" } } as const;
       await assert.rejects(connectGateway({ port, ...older }), /protocol version/);
-      assert.equal((await ask({ port }, { path: "/status" })).status, 200);
+      assert.equal((await sendRequest({ port }, { path: "/status" })).status, 200);
       assert.deepEqual(settingOf("gatewayListenAddress").default, "0.0.0.0:8443");
       proved("test/gateway/network-cli.test.ts", "with a certificate, by the CLI and then by Console");
       proved(
@@ -64,10 +64,10 @@ test("the compatibility checklist", async (t) => {
   await t.test(
     "2: a version of which Console asks more than the oldest status, and a status with what is available",
     async () => {
-      const { akash } = JSON.parse((await ask({ port }, { path: "/version" })).body);
+      const { akash } = JSON.parse((await sendRequest({ port }, { path: "/version" })).body);
       const [, major, minor] = /^v?(\d+)\.(\d+)\.\d+(-[\w.]+)?$/.exec(akash.version) ?? [];
       assert.ok(Number(major) > 0 || Number(minor) >= 5, akash.version);
-      const status = JSON.parse((await ask({ port }, { path: "/status" })).body);
+      const status = JSON.parse((await sendRequest({ port }, { path: "/status" })).body);
       assert.ok(status.cluster.inventory.available);
       assert.equal(status.address, provider.address);
     },
@@ -76,7 +76,7 @@ test("the compatibility checklist", async (t) => {
   await t.test(
     "3: rejections of auth in JSON, others as a line of text, and a manifest that is taken as nothing",
     async () => {
-      const stranger = await ask({ port }, { path: "/lease/1/1/1/status" });
+      const stranger = await sendRequest({ port }, { path: "/lease/1/1/1/status" });
       assert.deepEqual(told(stranger), [401, "application/json", '{"message":"unauthorized access"}']);
       const unknown = await as(tenant, "GET", "/lease/404/1/1/manifest");
       assert.deepEqual(told(unknown), [404, "text/plain; charset=utf-8", "lease not found\n"]);

@@ -12,7 +12,7 @@ import type { Kube } from "../../src/kube/kube.ts";
 import { readManifestResource } from "../../src/kube/objects/read-manifest-resource.ts";
 import { formatLeaseId, type LeaseId } from "../../src/market/ids.ts";
 import { memoryFolder } from "../support/folder.ts";
-import { asRecorded } from "../support/go-made.ts";
+import { asRecorded } from "../support/go-provider-objects.ts";
 import type { Owner } from "../support/owner.ts";
 import { plant } from "../support/stages/adoption-stage.ts";
 import { type LeaseStage, type Life, leaseStage, shop } from "../support/stages/lease-keeper-stage.ts";

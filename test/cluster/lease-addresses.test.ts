@@ -9,8 +9,8 @@ import { kinds } from "../../src/kube/kinds.ts";
 import type { LeaseId } from "../../src/market/ids.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import { readSdl, type Sdl } from "../../src/market/sdl/sdl.ts";
-import { giveAddresses } from "../support/address-giver.ts";
 import { memoryFolder } from "../support/folder.ts";
+import { simulateIpOperator } from "../support/simulated-ip-operator.ts";
 import { type LeaseStage, leaseStage } from "../support/stages/lease-keeper-stage.ts";
 
 /** Where there are more endpoints, or the same one again, each has a port of its own; outside they begin at one and go up by `step`. */
@@ -55,7 +55,7 @@ function templateOf({ cluster }: LeaseStage, lease: LeaseId) {
 /** One lease that runs, with the addresses that are given. */
 async function deployedStage(t: TestContext, sdl: Sdl, give?: (sharingKey: string) => boolean) {
   const stage = await leaseStage(t, { dir: memoryFolder(t) });
-  giveAddresses(t, stage.cluster, give);
+  simulateIpOperator(t, stage.cluster, give);
   const lease = stage.won(1, sdl);
   const life = await stage.start();
   await life.step(lease);
@@ -67,7 +67,7 @@ async function deployedStage(t: TestContext, sdl: Sdl, give?: (sharingKey: strin
 test("a workload is made when its address is there, and refers to it in its environment", async (t) => {
   const stage = await leaseStage(t, { dir: memoryFolder(t) });
   let hasAddresses = false;
-  const giver = giveAddresses(t, stage.cluster, () => hasAddresses);
+  const giver = simulateIpOperator(t, stage.cluster, () => hasAddresses);
   const lease = stage.won(1, site("my_ip"));
   const life = await stage.start();
   await life.step(lease);
@@ -88,7 +88,7 @@ test("a workload is made when its address is there, and refers to it in its envi
 test("a missing address delays a deploy for a while only, is reported, and reaches what starts later", async (t) => {
   const stage = await leaseStage(t, { dir: memoryFolder(t) });
   let hasAddresses = false;
-  const giver = giveAddresses(t, stage.cluster, () => hasAddresses);
+  const giver = simulateIpOperator(t, stage.cluster, () => hasAddresses);
   const [lease, other] = [stage.won(1, site("blue")), stage.won(2, site("red"))];
   const life = await stage.start();
   for (const each of [lease, other]) await life.step(each);
@@ -114,7 +114,7 @@ test("a missing address delays a deploy for a while only, is reported, and reach
 
 test("a missing address stays reported while the cluster is unknown", async (t) => {
   const stage = await leaseStage(t, { dir: memoryFolder(t) });
-  giveAddresses(t, stage.cluster, () => false);
+  simulateIpOperator(t, stage.cluster, () => false);
   const lease = stage.won(1, site("blue"));
   const life = await stage.start();
   await life.step(lease);
@@ -135,7 +135,7 @@ test("a missing address stays reported while the cluster is unknown", async (t) 
 
 test("a port without address is reported although another port of its endpoint is withheld", async (t) => {
   const stage = await leaseStage(t, { dir: memoryFolder(t) });
-  giveAddresses(t, stage.cluster, () => false);
+  simulateIpOperator(t, stage.cluster, () => false);
   const [one, both] = [site("blue"), site("blue", 7000, ["blue"], 1)];
   const [lease, other] = [stage.won(1, one), stage.won(2, both)];
   const life = await stage.start();
@@ -164,7 +164,7 @@ test("a restart writes nothing, and what an update no longer wants is taken away
 
 test("an endpoint that is renamed takes the declarations of its own lease along and no other", async (t) => {
   const stage = await leaseStage(t, { dir: memoryFolder(t) });
-  giveAddresses(t, stage.cluster);
+  simulateIpOperator(t, stage.cluster);
   const leases = [
     stage.won(1, site("one")),
     stage.won(2, site("two", 7001)),

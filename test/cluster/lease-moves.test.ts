@@ -6,11 +6,11 @@ import { type Kind, kinds } from "../../src/kube/kinds.ts";
 import type { LeaseId } from "../../src/market/ids.ts";
 import { readSdl, type Sdl } from "../../src/market/sdl/sdl.ts";
 import type { Boundary } from "../../src/runtime/boundary.ts";
-import { giveAddresses } from "../support/address-giver.ts";
 import { createCountingBoundary } from "../support/counting-boundary.ts";
 import { playCrashes } from "../support/crash-points.ts";
 import { memoryFolder } from "../support/folder.ts";
 import { createOwner, type Owner } from "../support/owner.ts";
+import { simulateIpOperator } from "../support/simulated-ip-operator.ts";
 import { type Life, leaseStage, type LeaseStage as Stage } from "../support/stages/lease-keeper-stage.ts";
 import { quickTest } from "../support/thorough.ts";
 
@@ -74,7 +74,7 @@ function dseqIn(spec: unknown): number {
 /** Two leases of one owner that want the same; the first has it. */
 async function openStage(owner: Owner, boundary?: Boundary) {
   const stage = await leaseStage(owner, { dir: memoryFolder(owner) });
-  giveAddresses(owner, stage.cluster);
+  simulateIpOperator(owner, stage.cluster);
   const [first, second] = [stage.won(1, site()), stage.won(2, site("second.example.com"))] as const;
   const life = await stage.start({ ...(boundary && { boundary }) });
   for (const lease of [first, second]) {

@@ -10,7 +10,7 @@ import type { KubeObject } from "../../src/kube/kube.ts";
 import { isRecord } from "../../src/runtime/is-record.ts";
 import { type Difference, differences } from "../support/kube/object-differences.ts";
 import { objectsOf, type RecordedLease, recordedLeases } from "../support/samples/recorded-leases.ts";
-import { asAsked } from "../support/samples/recorded-objects.ts";
+import { withoutDefaults } from "../support/samples/recorded-objects.ts";
 import { type IntendedDifference, intended, isIntended } from "./intended-differences.ts";
 
 const made = { manifestNamespace: "lease", staticHostDomain: "ingress.lab.test", version: "" };
@@ -58,7 +58,9 @@ function differencesOf(lease: RecordedLease): Named[] {
     const [kind = "", name = ""] = key.split(" ");
     const [theirs, own] = [recorded.get(key), ours.get(key)];
     const found =
-      theirs && own ? differences(asAsked(theirs), asAsked(own)) : [{ at: "", recorded: theirs, ours: own }];
+      theirs && own
+        ? differences(withoutDefaults(theirs), withoutDefaults(own))
+        : [{ at: "", recorded: theirs, ours: own }];
     return found.map((each) => ({ ...each, kind, name }));
   });
 }

@@ -16,15 +16,15 @@ import { sleep } from "../../src/runtime/clock.ts";
 import { invariant } from "../../src/runtime/invariant.ts";
 import { createLifecycle } from "../../src/runtime/lifecycle.ts";
 import { silentLog } from "../../src/runtime/log.ts";
+import { advanceUntilSettled } from "../support/advance-until-settled.ts";
 import { type FaultTransport, faultTransport } from "../support/fault-transport.ts";
 import { memoryFolder } from "../support/folder.ts";
 import { closeDeployment, createBid, createDeployment, createLease, spec } from "../support/market-messages.ts";
 import { createOwner } from "../support/owner.ts";
 import { createSeededRandom } from "../support/seeded-random.ts";
-import { fees, purse, registration } from "../support/stages/lease-stage.ts";
+import { fees, initialCoins, registration } from "../support/stages/lease-stage.ts";
 import { serviceOf } from "../support/stages/mirror-stage.ts";
 import { createVirtualClock, type VirtualClock } from "../support/virtual-clock.ts";
-import { whileTimePasses } from "../support/while-time-passes.ts";
 
 export const blockMs = 1_000;
 
@@ -65,7 +65,7 @@ export async function onAccountStage(
   options: { readonly keepBlocks?: number } = {},
 ): Promise<void> {
   const clock = createVirtualClock();
-  await whileTimePasses(clock, setUp(clock, play, options), 3_600_000);
+  await advanceUntilSettled(clock, setUp(clock, play, options), 3_600_000);
 }
 
 async function setUp(
@@ -79,7 +79,7 @@ async function setUp(
   const people = Array.from({ length: 4 }, () => createSigner(random.bytes(32)));
   const [, ...rich] = people;
   const provider = createSigner(random.bytes(32));
-  const accounts = [provider, ...rich].map(({ address }) => ({ address, coins: purse }));
+  const accounts = [provider, ...rich].map(({ address }) => ({ address, coins: initialCoins }));
   const node = createEmbeddedNode({ chainId: "accounts-1", accounts, listens: false, ...deps, ...options });
   owner.after(() => node.stop());
   await node.start();

@@ -21,16 +21,16 @@ import { providerLeaseV1ServiceStatusRequest } from "../../src/runtime/grpc/akas
 import { silentLog as log } from "../../src/runtime/log.ts";
 import { eventually } from "../support/eventually.ts";
 import { temporaryFolder } from "../support/folder.ts";
-import { ask, type GatewayResponse } from "../support/gateway-client.ts";
+import { type GatewayResponse, sendRequest } from "../support/gateway-client.ts";
 import { createGatewayTenant, type GatewayTenant } from "../support/gateway-tenant.ts";
 import { openGrpcClient } from "../support/grpc-client.ts";
-import { startHttpFace } from "../support/http-face.ts";
+import { startKubeHttpServer } from "../support/kube-http-server.ts";
 import { createOwner, type Owner } from "../support/owner.ts";
 import { bareEnvironment, hear } from "../support/program.ts";
 import { sampleInventory, sampleNode, sampleStorage } from "../support/samples/inventory-samples.ts";
 import { cell } from "../support/samples/lease-sdl.ts";
 import { createSeededRandom } from "../support/seeded-random.ts";
-import { fees, machine, prepareCluster, purse, registration } from "../support/stages/lease-stage.ts";
+import { fees, initialCoins, machine, prepareCluster, registration } from "../support/stages/lease-stage.ts";
 
 export interface AttackStage {
   /** Of the gateway, on 127.0.0.1. */
@@ -55,7 +55,7 @@ export async function startAttackStage(owner: Owner): Promise<AttackStage> {
   const random = createSeededRandom(1);
   const keys = Array.from({ length: 3 }, () => random.bytes(32));
   const [provider, ...people] = keys.map(createSigner) as [Signer, Signer, Signer];
-  const accounts = [provider, ...people].map(({ address }) => ({ address, coins: purse }));
+  const accounts = [provider, ...people].map(({ address }) => ({ address, coins: initialCoins }));
   const node = createEmbeddedNode({ chainId: "attack-1", accounts, blockMs: 200, clock, log });
   owner.after(() => node.stop());
   await node.start();
@@ -117,7 +117,7 @@ async function startCluster(owner: Owner, folder: string): Promise<string[]> {
   const cluster = createSimulatedCluster({ nodes: [machine], behaviour: () => quick }, { clock, random, log });
   owner.after(() => cluster.close());
   prepareCluster(cluster);
-  const face = await startHttpFace(owner, cluster);
+  const face = await startKubeHttpServer(owner, cluster);
   const publisher = createPublisher({ clock, log, waitingFor: () => "nodes", ageMs: () => 0 });
   owner.after(() => publisher.close());
   const storage = [sampleStorage({ class: "beta3" })];
@@ -133,7 +133,7 @@ async function deploy(tenant: GatewayTenant, port: number): Promise<void> {
   const body = JSON.stringify(cell().manifest);
   await eventually("a manifest taken", async () => {
     const path = `/deployment/${leaseDseq}/manifest`;
-    const { status } = await ask({ port }, { method: "PUT", path, authorization: tenant.bearer(), body });
+    const { status } = await sendRequest({ port }, { method: "PUT", path, authorization: tenant.bearer(), body });
     return status === 200;
   });
   await eventually("a pod", async () => {
@@ -143,5 +143,5 @@ async function deploy(tenant: GatewayTenant, port: number): Promise<void> {
 }
 
 function statusOf(tenant: GatewayTenant, port: number): Promise<GatewayResponse> {
-  return ask({ port }, { path: `/lease/${leaseDseq}/1/1/status`, authorization: tenant.bearer() });
+  return sendRequest({ port }, { path: `/lease/${leaseDseq}/1/1/status`, authorization: tenant.bearer() });
 }

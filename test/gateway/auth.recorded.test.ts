@@ -11,7 +11,7 @@ import type { Address } from "../../src/market/address.ts";
 import { once } from "../../src/runtime/memoize.ts";
 import { createForger } from "../support/auth-fuzz.ts";
 import { eventually } from "../support/eventually.ts";
-import { ask, askOn, connectGateway, type GatewayResponse } from "../support/gateway-client.ts";
+import { sendRequest, requestOn, connectGateway, type GatewayResponse } from "../support/gateway-client.ts";
 import type { GatewayTenant } from "../support/gateway-tenant.ts";
 import { createOwner } from "../support/owner.ts";
 import { runs } from "../support/runs.ts";
@@ -83,7 +83,7 @@ test("every recorded kind of credentials → the recorded answer, or an intended
   const { port, tenant } = stage;
   const { volatile, vectors } = readGatewayVectors("auth.json");
   const status = await eventually("all of it ready", async () => {
-    const { body } = await ask({ port }, { path: `/lease/${dseq}/1/1/status`, authorization: tenant.bearer() });
+    const { body } = await sendRequest({ port }, { path: `/lease/${dseq}/1/1/status`, authorization: tenant.bearer() });
     return !body.includes('"ready_replicas":0') && /"ips":\{"page/.test(body) ? body : undefined;
   });
   const people = await peopleOf(stage, volatile);
@@ -117,7 +117,7 @@ test("every recorded kind of credentials → the recorded answer, or an intended
     const authorization = headers?.length || own === undefined ? undefined : `Bearer ${own}`;
     const request = { ...requestOf(vector, translate), headers: headers ?? [], authorization };
     const connection = people.connectionFor(vector);
-    return connection ? ask({ port, ...connection }, request) : askOn(plain, request);
+    return connection ? sendRequest({ port, ...connection }, request) : requestOn(plain, request);
   }
 
   async function playMatrix(rows: readonly MatrixRow[]): Promise<void> {
@@ -148,7 +148,7 @@ test("every recorded kind of credentials → the recorded answer, or an intended
         const [method = "", path = ""] = ownRoute.split(" ");
         const sent = body[method as keyof typeof body];
         const request = { method, path, authorization: `Bearer ${text}` };
-        const ours = await askOn(plain, { ...request, ...(sent !== undefined && { body: sent }) });
+        const ours = await requestOn(plain, { ...request, ...(sent !== undefined && { body: sent }) });
         const wanted = isOpen ? Number(answer) : 401;
         assert.equal(ours.status, wanted, `${token}: ${route}: ${ours.body}`);
         if (wanted === 401) assert.equal(ours.body, '{"message":"unauthorized access"}');
@@ -186,15 +186,15 @@ test("resumed TLS session → its certificate is checked again", async () => {
   const path = "/lease/99/1/1/status";
   const socket = await connectGateway({ port, certificate: shown(own) });
   const session = new Promise<Buffer>((resolve) => socket.once("session", resolve));
-  assert.equal((await askOn(socket, { path })).status, 404);
+  assert.equal((await requestOn(socket, { path })).status, 404);
   const tls = { session: await session };
   const resumed = await connectGateway({ port, certificate: shown(own), tls });
-  assert.deepEqual([resumed.isSessionReused(), (await askOn(resumed, { path })).status], [true, 404]);
+  assert.deepEqual([resumed.isSessionReused(), (await requestOn(resumed, { path })).status], [true, 404]);
   await tenant.revoke({ cert: own.certificate, key: own.key, serial: own.serial });
-  await eventually("the revocation seen", async () => (await askOn(socket, { path })).status === 401);
-  assert.equal((await askOn(resumed, { path })).status, 401);
+  await eventually("the revocation seen", async () => (await requestOn(socket, { path })).status === 401);
+  assert.equal((await requestOn(resumed, { path })).status, 401);
   const again = await connectGateway({ port, tls });
-  assert.equal((await askOn(again, { path })).status, 401);
+  assert.equal((await requestOn(again, { path })).status, 401);
   for (const each of [socket, resumed, again]) each.destroy();
 });
 
@@ -210,7 +210,7 @@ test("modified credentials over TLS → rejected", async () => {
     // Node's client rejects other characters in headers.
     if (certificates.length > 0 || authorization === undefined || !/^[\t -~\x80-\xff]*$/.test(authorization)) continue;
     tried += 1;
-    const { status, body } = await askOn(socket, { path: `/lease/${dseq}/1/1/status`, authorization });
+    const { status, body } = await requestOn(socket, { path: `/lease/${dseq}/1/1/status`, authorization });
     assert(status === 400 || status === 401 || status === 431, `${status} ${body}: ${JSON.stringify(authorization)}`);
   }
   socket.destroy();
@@ -291,7 +291,7 @@ async function peopleOf(stage: GatewayStage, volatile: Readonly<Record<string, s
     async revokeUsed(): Promise<void> {
       await tenant3.revoke({ cert: used.certificate, key: used.key, serial: used.serial });
       await eventually("the revocation seen", async () => {
-        return (await ask({ port: stage.port, certificate: shown(used) }, { path: "/address" })).status === 401;
+        return (await sendRequest({ port: stage.port, certificate: shown(used) }, { path: "/address" })).status === 401;
       });
     },
   };

@@ -6,7 +6,7 @@ import { revokeCertificateMessage } from "../../src/chain/tx/messages.ts";
 import { secretNameOf } from "../../src/gateway/certificate/certificate-store.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import { eventually } from "../support/eventually.ts";
-import { askOn, connectGateway } from "../support/gateway-client.ts";
+import { requestOn, connectGateway } from "../support/gateway-client.ts";
 import { namespace } from "../support/kube/simulated-kube.ts";
 import { type GatewayStage, startGatewayStage } from "../support/stages/gateway-stage.ts";
 
@@ -34,7 +34,7 @@ test("revoked certificate → new handshakes get a valid one, open connections c
 
   const before = await connectGateway({ port: stage.port });
   t.after(() => before.destroy());
-  assert.equal((await askOn(before, address)).status, 200);
+  assert.equal((await requestOn(before, address)).status, 200);
   const { outbox, mirror } = await stage.services.chain;
   const message = revokeCertificateMessage(stage.provider.address, first);
   const id = await outbox.file({ subject: "test", why: "test", message, priority: "account" });
@@ -45,7 +45,7 @@ test("revoked certificate → new handshakes get a valid one, open connections c
   const second = await eventually("another certificate", () => shown(stage));
   assert.notEqual(second, first);
   assert.deepEqual(await serialsOnChain(stage, "valid"), [second]);
-  assert.equal((await askOn(before, address)).status, 200, "open connections are still served");
+  assert.equal((await requestOn(before, address)).status, 200, "open connections are still served");
   await stage.restart();
   assert.equal(await eventually("the same one", () => shown(stage)), second);
 });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { TLSSocket } from "node:tls";
 import { scopes } from "../../src/gateway/auth/identity.ts";
-import { ask, askOn, connectGateway, type GatewayRequest } from "../support/gateway-client.ts";
+import { sendRequest, requestOn, connectGateway, type GatewayRequest } from "../support/gateway-client.ts";
 import type { GatewayTenant } from "../support/gateway-tenant.ts";
 import { newSigner } from "../support/stages/auth-stage.ts";
 import type { GatewayStage } from "../support/stages/gateway-stage.ts";
@@ -57,7 +57,7 @@ export async function askEveryRoute(options: EveryRouteStage): Promise<number> {
   let rejections = 0;
 
   async function assertRejected(route: TestedRoute, authorization: string | undefined, who: string): Promise<void> {
-    const { status, body } = await askOn(socket, { ...route.request, authorization });
+    const { status, body } = await requestOn(socket, { ...route.request, authorization });
     assert.equal(status, 401, `${route.name} with ${who}: ${body}`);
     assert.match(body, /^\{"message":"[^"]+"\}$/);
     rejections += 1;
@@ -77,7 +77,7 @@ export async function askEveryRoute(options: EveryRouteStage): Promise<number> {
   for (const certificate of badCertificates) {
     const own = await connectGateway({ port, certificate });
     for (const route of routes.filter(({ hasOwnHeader }) => !hasOwnHeader)) {
-      const { status, body } = await askOn(own, route.request);
+      const { status, body } = await requestOn(own, route.request);
       assert.equal(status, 401, `${route.name} with a bad certificate: ${body}`);
       rejections += 1;
     }
@@ -85,13 +85,13 @@ export async function askEveryRoute(options: EveryRouteStage): Promise<number> {
   }
   for (const route of routes.filter(({ isPublic, scope }) => !isPublic && scope !== undefined)) {
     for (const other of [{ authorization: otherTenant.bearer() }, { certificate }]) {
-      const { status } = await ask({ port, ...other }, { ...route.request, ...other });
+      const { status } = await sendRequest({ port, ...other }, { ...route.request, ...other });
       assert(status >= 400, `${route.name} of another owner: ${status}`);
     }
   }
   // The owner is permitted, else the rejections would prove nothing. Deletions come last.
   for (const route of routes.filter(({ hasOwnHeader }) => !hasOwnHeader).sort((a, b) => rank(a) - rank(b))) {
-    const { status, body } = await askOn(socket, { ...route.request, authorization: tenant.bearer() });
+    const { status, body } = await requestOn(socket, { ...route.request, authorization: tenant.bearer() });
     assert.notEqual(status, 401, `${route.name}: ${body}`);
     if (route.scope !== undefined && route.request.method === "GET")
       assert.equal(status, route.isStream ? 400 : 200, `${route.name}: ${body}`);
@@ -105,7 +105,7 @@ function rank({ request }: TestedRoute): number {
 }
 
 async function routesOf(socket: TLSSocket, dseq: bigint): Promise<TestedRoute[]> {
-  const { body } = await askOn(socket, { path: "/openapi.json" });
+  const { body } = await requestOn(socket, { path: "/openapi.json" });
   const { paths } = JSON.parse(body) as { paths: Record<string, Record<string, Operation>> };
   return Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([verb, { description = "", security, requestBody, responses }]): TestedRoute => {

@@ -15,7 +15,7 @@ import {
 import { grpcCodes } from "../../src/runtime/grpc/grpc-status.ts";
 import { connectTo, reflect } from "../support/connect-client.ts";
 import { eventually } from "../support/eventually.ts";
-import { ask } from "../support/gateway-client.ts";
+import { sendRequest } from "../support/gateway-client.ts";
 import { frame, openGrpcClient } from "../support/grpc-client.ts";
 import { createOwner } from "../support/owner.ts";
 import { cell, shop } from "../support/samples/lease-sdl.ts";
@@ -47,9 +47,9 @@ test("manifests, status and logs over gRPC, as the credentials permit", async (t
   await t.test("manifest over gRPC has the hash of its JSON, and is deployed", async () => {
     const sdl = shop({ extras: true });
     assert.deepEqual(await by(tenant.bearer()).unary("SendManifest", { leaseId, manifest }), {});
-    const { body } = await ask(stage, { path: "/lease/7/1/1/manifest", authorization: tenant.bearer() });
+    const { body } = await sendRequest(stage, { path: "/lease/7/1/1/manifest", authorization: tenant.bearer() });
     assert.deepEqual(JSON.parse(body), JSON.parse(JSON.stringify(sdl.manifest)));
-    const again = await ask(stage, {
+    const again = await sendRequest(stage, {
       ...{ method: "PUT", path: "/deployment/7/manifest", authorization: tenant.bearer() },
       body: JSON.stringify(sdl.manifest),
     });
@@ -64,7 +64,7 @@ test("manifests, status and logs over gRPC, as the credentials permit", async (t
       const isThere = services.length === 2 && page?.ips.length === 1 && `${page.status["uris"]}` !== "";
       return isThere && services.every(({ status }) => status["readyReplicas"] === 1) && services;
     });
-    const rest = await ask(stage, { path: "/lease/7/1/1/status", authorization: tenant.bearer() });
+    const rest = await sendRequest(stage, { path: "/lease/7/1/1/status", authorization: tenant.bearer() });
     const { services: shown, forwarded_ports: ports, ips } = JSON.parse(rest.body);
     for (const { name, status } of services) {
       const { uris, observedGeneration, ...counts } = status;
@@ -173,7 +173,7 @@ test("manifests, status and logs over gRPC, as the credentials permit", async (t
       return (value as unknown as Statuses).services.map(({ name, status }) => `${name} ${status["readyReplicas"]}`);
     };
     assert.deepEqual(await shown(), ["page 1"]);
-    await ask(stage, { method: "DELETE", path: "/deployment/7/manifest", authorization: tenant.bearer() });
+    await sendRequest(stage, { method: "DELETE", path: "/deployment/7/manifest", authorization: tenant.bearer() });
     await eventually("none", async () => (await shown()).length === 0);
     await by(tenant.bearer()).unary("SendManifest", { leaseId, manifest });
     await eventually("one again", async () => (await shown())[0] === "page 1");

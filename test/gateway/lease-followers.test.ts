@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { kinds } from "../../src/kube/kinds.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import { invariant } from "../../src/runtime/invariant.ts";
-import { askOn, connectGateway } from "../support/gateway-client.ts";
+import { requestOn, connectGateway } from "../support/gateway-client.ts";
 import { runs } from "../support/runs.ts";
 import { startGatewayStage } from "../support/stages/gateway-stage.ts";
 import { openStream, upgradeHeaders } from "../support/stages/stream-stage.ts";
@@ -23,7 +23,7 @@ test("burst of events to many followers of a lease → another tenant's stream a
   const crowd = await Promise.all(Array.from({ length: followers }, () => follow(authorization)));
   const other = await follow(two.bearer());
   const socket = await connectGateway({ port });
-  const ask = () => askOn(socket, { path: "/lease/1/1/1/status", authorization: two.bearer() });
+  const ask = () => requestOn(socket, { path: "/lease/1/1/1/status", authorization: two.bearer() });
   assert.equal((await ask()).status, 200);
 
   const noted = (client: typeof other) => client.frames.filter(({ bytes }) => bytes.includes("it is ")).length;

@@ -16,7 +16,13 @@ import { readManifest } from "../../src/market/manifest-json.ts";
 import { goJson } from "../../src/market/sorted-json.ts";
 import { manifestBytes } from "../../src/runtime/limits.ts";
 import { eventually } from "../support/eventually.ts";
-import { ask, askOn, connectGateway, type GatewayRequest, type GatewayResponse } from "../support/gateway-client.ts";
+import {
+  connectGateway,
+  type GatewayRequest,
+  type GatewayResponse,
+  requestOn,
+  sendRequest,
+} from "../support/gateway-client.ts";
 import type { GatewayTenant } from "../support/gateway-tenant.ts";
 import { type GatewayStage, type GatewayStageOptions, startGatewayStage } from "../support/stages/gateway-stage.ts";
 import {
@@ -159,7 +165,7 @@ test("recorded requests about manifests and leases → the recorded answers, or 
   await play("long closed", /closed, namespace gone$/);
 
   const authorization = one.bearer();
-  await ask(stage, { method: "DELETE", path: "/deployment/4100007/manifest", authorization });
+  await sendRequest(stage, { method: "DELETE", path: "/deployment/4100007/manifest", authorization });
   // As for a moment after a PUT: there is a manifest, and nothing of it runs.
   await play("nothing runs", /^persistent storage, .* 1$/);
 
@@ -252,7 +258,9 @@ async function createReplay(stage: GatewayStage) {
     const owner = stage.tenants[Number(/tenant(\d)/.exec(auth)?.[1] ?? 1) - 1];
     const authorization = auth.startsWith("JWT") ? owner?.bearer() : undefined;
     const send = async (request: GatewayRequest) =>
-      auth.startsWith("mTLS") ? ask({ port: stage.port, certificate }, request) : askOn(await connection(), request);
+      auth.startsWith("mTLS")
+        ? sendRequest({ port: stage.port, certificate }, request)
+        : requestOn(await connection(), request);
     if (raw !== undefined) {
       const headers = [["Transfer-Encoding", "chunked"]] as const;
       const text = known.d1;

@@ -8,7 +8,7 @@ import { readSdl } from "../../src/market/sdl/sdl.ts";
 import { manifestBytes } from "../../src/runtime/limits.ts";
 import { eventually } from "../support/eventually.ts";
 import { type FaultTransport, faultTransport } from "../support/fault-transport.ts";
-import { ask, type GatewayRequest } from "../support/gateway-client.ts";
+import { type GatewayRequest, sendRequest } from "../support/gateway-client.ts";
 import { cell, shop } from "../support/samples/lease-sdl.ts";
 import { startGatewayStage } from "../support/stages/gateway-stage.ts";
 
@@ -45,7 +45,7 @@ test("a tenant's day with leases", async (t) => {
   });
   const { tenant, cluster } = stage;
   const as = async (method: string, path: string, more: Partial<GatewayRequest> = {}): Promise<[number, string]> => {
-    const { status, body } = await ask(stage, { method, path, authorization: tenant.bearer(), ...more });
+    const { status, body } = await sendRequest(stage, { method, path, authorization: tenant.bearer(), ...more });
     return [status, body];
   };
   const status = (dseq: number) => as("GET", `/lease/${dseq}/1/1/status`);

@@ -6,7 +6,7 @@ import { kinds } from "../../src/kube/kinds.ts";
 import type { LeaseId } from "../../src/market/ids.ts";
 import { leaseNamespace, staticHost } from "../../src/market/lease-namespace.ts";
 import { eventually } from "../support/eventually.ts";
-import { ask, wholeAnswer } from "../support/gateway-client.ts";
+import { sendRequest, parseResponse } from "../support/gateway-client.ts";
 import type { TenantCertificate } from "../support/gateway-tenant.ts";
 import { readJsonRecording } from "../support/recordings.ts";
 import { type GatewayStage, startGatewayStage } from "../support/stages/gateway-stage.ts";
@@ -75,7 +75,7 @@ test("host names and endpoints move between leases of one owner", async (t) => {
     for (const vector of vectors) {
       const credentials = credentialsOf(vector.request.auth ?? "", stage, certificate);
       const request = { ...requestOf(vector, translate), ...credentials };
-      compare(vector, await ask({ port: stage.port, ...credentials }, request));
+      compare(vector, await sendRequest({ port: stage.port, ...credentials }, request));
     }
     finish();
   });
@@ -87,7 +87,7 @@ test("host names and endpoints move between leases of one owner", async (t) => {
       destination_gseq: 1,
     });
     const statusWith = async (leases: object, path = "/hostname/migrate", sent = body) => {
-      const answer = await ask(stage, { method: "POST", path, body: sent, authorization: one.bearer({ leases }) });
+      const answer = await sendRequest(stage, { method: "POST", path, body: sent, authorization: one.bearer({ leases }) });
       if (answer.status === 401) assert.equal(answer.body, unauthorized.body);
       return answer.status;
     };
@@ -131,7 +131,7 @@ test("host names and endpoints move between leases of one owner", async (t) => {
     const translate = createTranslation({ ...dseqs, '"destination_dseq": 1,': '"destination_dseq": 99,' });
     const replay = async (name: string, by = one) => {
       const { request = "", answer = "" } = steps[name] ?? {};
-      const recorded = wholeAnswer(withLineEnds(answer));
+      const recorded = parseResponse(withLineEnds(answer));
       assert.ok(recorded, name);
       const sent = {
         method: "POST",
@@ -139,7 +139,7 @@ test("host names and endpoints move between leases of one owner", async (t) => {
         body: translate(request),
         authorization: by.bearer(),
       };
-      const { status, body, header } = await ask(stage, sent);
+      const { status, body, header } = await sendRequest(stage, sent);
       const type = "Content-Type";
       assert.deepEqual([status, body, header(type)], [recorded.status, recorded.body, recorded.header(type)], name);
     };
@@ -163,7 +163,7 @@ test("host names and endpoints move between leases of one owner", async (t) => {
         destination_gseq: 1,
       });
       const request = { method: "POST", path: "/hostname/migrate", body, authorization: one.bearer() };
-      const { status, body: text } = await ask(stage, request);
+      const { status, body: text } = await sendRequest(stage, request);
       return [status, text];
     };
     const tooMany = "more than 1000 names are to be moved at once\n";
@@ -182,13 +182,13 @@ test("host names and endpoints move between leases of one owner", async (t) => {
     });
     const request = { method: "POST", path: "/hostname/migrate", body, authorization: one.bearer() };
     const { status, body: text } = await eventually("known to be away", async () => {
-      const answer = await ask(stage, request);
+      const answer = await sendRequest(stage, request);
       return answer.status === 503 && answer;
     });
     assert.equal(status, 503);
     assert.match(text, /^what our leases have in the cluster is not known right now: .+503.*\n$/s);
     stage.cluster.faults.clear();
-    await eventually("moved when it is back", async () => (await ask(stage, request)).status === 200);
+    await eventually("moved when it is back", async () => (await sendRequest(stage, request)).status === 200);
   });
 });
 

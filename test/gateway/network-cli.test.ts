@@ -6,11 +6,11 @@ import type { LeaseId } from "../../src/market/ids.ts";
 import { manifestHash } from "../../src/market/manifest.ts";
 import { eventually } from "../support/eventually.ts";
 import { shop } from "../support/samples/lease-sdl.ts";
-import { type ProvenStage, startProvenStage } from "../support/stages/proven-stage.ts";
+import { type CertifiedGatewayStage, startCertifiedGatewayStage } from "../support/stages/certified-gateway-stage.ts";
 import { createNetworkCli, type NetworkCli, type Way } from "./network-cli.ts";
 
 /** How a tenant comes: how it begins its day, and how it ends it. */
-const ways: readonly { by: string; tools: (stage: ProvenStage) => Promise<[Way, Way]> }[] = [
+const ways: readonly { by: string; tools: (stage: CertifiedGatewayStage) => Promise<[Way, Way]> }[] = [
   {
     by: "with a token",
     tools: async ({ tenant: { signer } }) => [
@@ -31,7 +31,7 @@ const ways: readonly { by: string; tools: (stage: ProvenStage) => Promise<[Way, 
 ];
 
 test("a tenant's day goes as the network's tools expect it", async (t) => {
-  const stage = await startProvenStage(t);
+  const stage = await startCertifiedGatewayStage(t);
   const days = ways.map(({ by, tools }, index) =>
     t.test(by, async () => {
       const { tenant } = stage;

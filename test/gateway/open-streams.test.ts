@@ -13,10 +13,10 @@ import { realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
 import { eventually } from "../support/eventually.ts";
 import { temporaryFolder } from "../support/folder.ts";
-import { askOn, connectGateway } from "../support/gateway-client.ts";
+import { connectGateway, requestOn } from "../support/gateway-client.ts";
 import type { GatewayTenant } from "../support/gateway-tenant.ts";
-import { startHttpFace } from "../support/http-face.ts";
 import { box, namespace, simulateBox } from "../support/kube/simulated-kube.ts";
+import { startKubeHttpServer } from "../support/kube-http-server.ts";
 import type { Owner } from "../support/owner.ts";
 import { runs } from "../support/runs.ts";
 import { cell } from "../support/samples/lease-sdl.ts";
@@ -36,7 +36,7 @@ function openKube(owner: Owner, kubeconfig: string): Kube {
 test("hundreds of stalled logs, commands and watches → writes are not delayed", {
   timeout: 60_000,
 }, async (t) => {
-  const face = await startHttpFace(t, await simulateBox(t));
+  const face = await startKubeHttpServer(t, await simulateBox(t));
   const kube = openKube(t, face.writeKubeconfig(temporaryFolder(t)));
   const ofEach = 100;
   const over = new AbortController();
@@ -71,7 +71,7 @@ test("other tenants' open streams → requests and deployments are not delayed",
   const cluster = createSimulatedCluster({ nodes: [machine], behaviour: quick }, deps);
   t.after(() => cluster.close());
   prepareCluster(cluster);
-  const face = await startHttpFace(t, cluster);
+  const face = await startKubeHttpServer(t, cluster);
   const kubeconfig = face.writeKubeconfig(temporaryFolder(t));
   const stage = await startGatewayStage(t, {
     tenants: 3,
@@ -83,7 +83,7 @@ test("other tenants' open streams → requests and deployments are not delayed",
   const socket = await connectGateway({ port });
   const authorization = one.bearer();
   const request = async (path: string, method = "GET", body?: string) => {
-    const answer = await askOn(socket, { method, path, authorization, ...(body !== undefined && { body }) });
+    const answer = await requestOn(socket, { method, path, authorization, ...(body !== undefined && { body }) });
     assert.equal(answer.status, 200, answer.body);
     return JSON.parse(answer.body || "{}");
   };

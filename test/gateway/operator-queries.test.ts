@@ -11,7 +11,7 @@ import { soundSdlText } from "../../src/cli/sdl.ts";
 import { formatLeaseId, parseOrderId } from "../../src/market/ids.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { requestControl } from "../../src/runtime/control/control-client.ts";
-import { type AskedProvider, give, startAskedProvider } from "../support/asked-provider.ts";
+import { type AskedProvider, give, startAskedProvider } from "../support/live-provider.ts";
 import { eventually } from "../support/eventually.ts";
 import { temporaryFolder } from "../support/folder.ts";
 import type { Owner } from "../support/owner.ts";

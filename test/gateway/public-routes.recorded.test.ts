@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  ask,
   connectGateway,
   connectPlain,
   exchange,
   type GatewayResponse,
-  wholeAnswer,
+  parseResponse,
+  sendRequest,
 } from "../support/gateway-client.ts";
 import { createOwner } from "../support/owner.ts";
 import { startGatewayStage } from "../support/stages/gateway-stage.ts";
@@ -109,7 +109,7 @@ test("public routes → the recorded answers of the Go gateway", async () => {
   const others = { akash1rt6zsjelr8sfffauhxn3pu83jt8tkr3vmg3xdx: stage.provider.address };
   const translate = createTranslation({ [volatile["provider"] ?? ""]: stage.provider.address, ...others });
   const { compare, finish } = createComparison(intended, translate);
-  await ask(stage, { path: "/version" });
+  await sendRequest(stage, { path: "/version" });
   const isCutOff = ({ name }: RecordedVector) => name.startsWith("API server unreachable");
   for (const vector of vectors) {
     if (isCutOff(vector)) stage.cluster.faults.leaderless();
@@ -135,15 +135,15 @@ async function answerTo(
   if (raw === undefined) {
     const request = requestOf(vector, translate);
     const isLarge = request.headers?.some(([, value]) => value === "<1,100,000 bytes of x>");
-    return ask({ port }, isLarge ? { ...request, headers: [["X-Big", "x".repeat(1_100_000)]] } : request);
+    return sendRequest({ port }, isLarge ? { ...request, headers: [["X-Big", "x".repeat(1_100_000)]] } : request);
   }
   const socket = auth === "no TLS" ? await connectPlain(port) : await connectGateway({ port });
   const bytes = await exchange(
     socket,
     raw,
-    (sofar) => vector.answer["raw"] === undefined && wholeAnswer(sofar) !== undefined,
+    (sofar) => vector.answer["raw"] === undefined && parseResponse(sofar) !== undefined,
   );
   socket.destroy();
   if (vector.answer["raw"] !== undefined) return bytes.toString();
-  return wholeAnswer(bytes) ?? bytes.toString();
+  return parseResponse(bytes) ?? bytes.toString();
 }

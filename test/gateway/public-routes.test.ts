@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { eventually } from "../support/eventually.ts";
 import { temporaryFolder } from "../support/folder.ts";
-import { ask } from "../support/gateway-client.ts";
+import { sendRequest } from "../support/gateway-client.ts";
 import { type GatewayStage, startGatewayStage } from "../support/stages/gateway-stage.ts";
 
 interface Operation {
@@ -34,7 +34,7 @@ test("public routes of a running provider", async (t) => {
 });
 
 async function metricsAreShownByHalves(stage: GatewayStage, token: string): Promise<void> {
-  const { body, header } = await ask(stage, { path: "/metrics" });
+  const { body, header } = await sendRequest(stage, { path: "/metrics" });
   const names = [...body.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name).sort();
   const four = ["deployment_manager", "manifest_manager", "order_handler", "order_manager"];
   assert.deepEqual(
@@ -42,18 +42,18 @@ async function metricsAreShownByHalves(stage: GatewayStage, token: string): Prom
     four.map((name) => `provider_${name}`),
   );
   assert.equal(header("Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
-  const all = await ask(stage, { path: "/metrics", authorization: `Bearer ${token}` });
+  const all = await sendRequest(stage, { path: "/metrics", authorization: `Bearer ${token}` });
   assert.match(all.body, /^akash_provider_gateway_requests_total\{route="GET \/metrics",status="2xx"\} 1$/m);
   assert.match(all.body, /^akash_provider_gateway_connections \d+$/m);
   assert.match(all.body, /^akash_provider_gateway_request_seconds_count \d+$/m);
   for (const authorization of ["Bearer wrong", "Bearer", `Basic ${token}`, `Bearer ${token}x`, "Bearer  "]) {
-    assert.equal((await ask(stage, { path: "/metrics", authorization })).status, 401, authorization);
+    assert.equal((await sendRequest(stage, { path: "/metrics", authorization })).status, 401, authorization);
   }
 }
 
 /** By the rules of OpenAPI 3.1 that a document can break without being noticed. */
 async function everyRouteIsInTheDocument(stage: GatewayStage): Promise<void> {
-  const { status, body } = await ask(stage, { path: "/openapi.json" });
+  const { status, body } = await sendRequest(stage, { path: "/openapi.json" });
   assert.equal(status, 200);
   const document = JSON.parse(body) as Openapi;
   assert.deepEqual(
@@ -84,7 +84,7 @@ async function everyRouteIsInTheDocument(stage: GatewayStage): Promise<void> {
     const schemes = operation.security.flatMap((each) => Object.keys(each));
     assert(schemes.every((scheme) => scheme in document.components.securitySchemes));
     // The same status as in the document.
-    const answer = await ask(stage, { method: verb.toUpperCase(), path: path.replaceAll(/\{\w+\}/g, "1") });
+    const answer = await sendRequest(stage, { method: verb.toUpperCase(), path: path.replaceAll(/\{\w+\}/g, "1") });
     assert(![404, 405].includes(answer.status), `${verb} ${path}: ${answer.status}`);
     assert.equal(answer.status === 401, !operation.security.some((each) => Object.keys(each).length === 0), path);
   }
@@ -92,25 +92,25 @@ async function everyRouteIsInTheDocument(stage: GatewayStage): Promise<void> {
 
 async function invalidCredentialsAreRejected(stage: GatewayStage): Promise<void> {
   for (const path of ["/address", "/version", "/healthz", "/readyz", "/openapi.json", "/lease/x/1/1/status"]) {
-    const { status, body } = await ask(stage, { path, authorization: "Bearer of.bad.news" });
+    const { status, body } = await sendRequest(stage, { path, authorization: "Bearer of.bad.news" });
     assert.deepEqual([status, body], [401, '{"message":"JWT is invalid"}'], path);
   }
   // An account has a key on the chain after its first transaction.
   await stage.tenant.lease(1n);
   const authorization = stage.tenant.bearer();
-  const { status, body } = await ask(stage, { path: "/lease/x/1/1/status", authorization });
+  const { status, body } = await sendRequest(stage, { path: "/lease/x/1/1/status", authorization });
   assert.deepEqual([status, body], [400, 'strconv.ParseUint: parsing "x": invalid syntax\n']);
-  assert.equal((await ask(stage, { path: "/lease/x/1/1/status" })).status, 401);
+  assert.equal((await sendRequest(stage, { path: "/lease/x/1/1/status" })).status, 401);
 }
 
 async function outageIsReported(stage: GatewayStage): Promise<void> {
-  const ready = await ask(stage, { path: "/readyz" });
+  const ready = await sendRequest(stage, { path: "/readyz" });
   const dependencies = { chain: "ok", certificate: "ok", inventory: "ok", kubernetes: "ok" };
   assert.deepEqual([ready.status, JSON.parse(ready.body)], [200, { ready: true, dependencies }]);
   stage.cluster.faults.leaderless();
   stage.cluster.faults.cutWatches();
   const { body } = await eventually("the outage to be reported", async () => {
-    const answer = await ask(stage, { path: "/readyz" });
+    const answer = await sendRequest(stage, { path: "/readyz" });
     return answer.status === 503 && answer;
   });
   // Operators' messages name their servers.
@@ -118,6 +118,6 @@ async function outageIsReported(stage: GatewayStage): Promise<void> {
     body,
     /^\{"ready":false,"dependencies":\{"chain":"ok".*"kubernetes":"the Kubernetes API server does not answer"/,
   );
-  assert.equal((await ask(stage, { path: "/healthz" })).body, "ok\n");
+  assert.equal((await sendRequest(stage, { path: "/healthz" })).body, "ok\n");
   stage.cluster.faults.clear();
 }

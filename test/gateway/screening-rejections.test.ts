@@ -22,10 +22,10 @@ import { realClock as clock } from "../../src/runtime/clock.ts";
 import { providerV1BidScreeningResponse, providerV1ServiceFile } from "../../src/runtime/grpc/akash-proto.ts";
 import { grpcCodes } from "../../src/runtime/grpc/grpc-status.ts";
 import { silentLog as log } from "../../src/runtime/log.ts";
-import { someInputs, tenant } from "../support/a-decision.ts";
-import { ask } from "../support/gateway-client.ts";
+import { sendRequest } from "../support/gateway-client.ts";
 import { openGrpcClient } from "../support/grpc-client.ts";
 import type { Owner } from "../support/owner.ts";
+import { someInputs, tenant } from "../support/samples/decision-samples.ts";
 import { cheap, type FailingOrder, failingOrders } from "../support/samples/failing-orders.ts";
 import { certificateOf } from "../support/stages/gateway-stage.ts";
 import { groupSpecJson } from "./group-spec-json.ts";
@@ -70,7 +70,7 @@ async function startScreening(t: Owner) {
   t.after(() => grpc.close());
   const client = openGrpcClient(t, `https://127.0.0.1:${grpc.port}`, { rejectUnauthorized: false });
   const post = (body: object) =>
-    ask({ port: rest.port }, { method: "POST", path: "/v1/bid-screening", body: JSON.stringify(body) });
+    sendRequest({ port: rest.port }, { method: "POST", path: "/v1/bid-screening", body: JSON.stringify(body) });
   const call = (method: string, message: Uint8Array) =>
     client.call(`/akash.provider.v1.ProviderRPC/${method}`, message, { authorization: "a token" });
   return {

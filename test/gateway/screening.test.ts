@@ -7,7 +7,7 @@ import { screeningPerAccount } from "../../src/gateway/screening/screener.ts";
 import { formatDecimal } from "../../src/market/decimal.ts";
 import type { GroupSpec } from "../../src/market/group-spec.ts";
 import { eventually } from "../support/eventually.ts";
-import { ask } from "../support/gateway-client.ts";
+import { sendRequest } from "../support/gateway-client.ts";
 import { createOwner } from "../support/owner.ts";
 import { groupOfCpus, smallGroup } from "../support/stages/bid-stage.ts";
 import { startGatewayStage } from "../support/stages/gateway-stage.ts";
@@ -25,9 +25,9 @@ test("screening of groups", async (t) => {
     const amount = [{ denom: "uakt", amount: "1" }];
     await send(packMessage("send", { fromAddress: address, toAddress: address, amount }));
   }
-  const validate = (body: string) => ask({ port }, { path: "/validate", body });
+  const validate = (body: string) => sendRequest({ port }, { path: "/validate", body });
   const screen = (body: string, authorization: string | undefined = tenant.bearer()) =>
-    ask({ port }, { method: "POST", path: "/v1/bid-screening", body, authorization });
+    sendRequest({ port }, { method: "POST", path: "/v1/bid-screening", body, authorization });
   const screened = async (group: GroupSpec, more = {}) => {
     const answer = await screen(JSON.stringify({ group_spec: groupSpecJson(group), ...more }));
     assert.equal(answer.status, 200, answer.body);

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { providerLeaseV1ServiceLogsRequest } from "../../src/runtime/grpc/akash-proto.ts";
 import { grpcCodes } from "../../src/runtime/grpc/grpc-status.ts";
 import { eventually } from "../support/eventually.ts";
-import { ask, type GatewayConnection } from "../support/gateway-client.ts";
+import { type GatewayConnection, sendRequest } from "../support/gateway-client.ts";
 import { frame, openGrpcClient } from "../support/grpc-client.ts";
 import { startGatewayStage } from "../support/stages/gateway-stage.ts";
 import { openStream } from "../support/stages/stream-stage.ts";
@@ -46,7 +46,7 @@ test("logs, events, a shell and gRPC end with their token, their certificate and
   });
   await tenant.deployed(1n);
   await eventually("a pod", async () => {
-    const { body } = await ask({ port }, { path: "/lease/1/1/1/status", authorization: tenant.bearer() });
+    const { body } = await sendRequest({ port }, { path: "/lease/1/1/1/status", authorization: tenant.bearer() });
     return JSON.parse(body).services.cell.ready_replicas === 1;
   });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DetailedPeerCertificate, SecureVersion } from "node:tls";
-import { ask, askOn, connectGateway, type GatewayConnection } from "../support/gateway-client.ts";
+import { sendRequest, requestOn, connectGateway, type GatewayConnection } from "../support/gateway-client.ts";
 import { createOwner } from "../support/owner.ts";
 import { certificateOf, type GatewayStage, publicHost, startGatewayStage } from "../support/stages/gateway-stage.ts";
 import { makeCertificate } from "../support/test-certificate.ts";
@@ -54,7 +54,7 @@ test("server name → the certificate, and whether a client certificate is reque
     const sni = (request as unknown as Offer).sni;
     const connection = { port, ...(sni !== null && sni !== undefined && { servername: translate(sni) }) };
     const shown = await subjectShown(connection);
-    const { status } = await ask({ ...connection, certificate }, { path });
+    const { status } = await sendRequest({ ...connection, certificate }, { path });
     const isRequested = (answer["serverMessages"] as string[]).includes("CertificateRequest");
     assert.deepEqual([shown, status], isRequested ? [provider.address, 404] : [publicHost, 401], name);
   }
@@ -74,7 +74,7 @@ test("server name → the certificate, and whether a client certificate is reque
   assert.equal(requests.length, Object.keys(credentials).length);
   for (const { name, request, answer } of requests) {
     const [connection, authorization] = credentials[name.slice("CA certificate loaded: ".length)] ?? [{}, undefined];
-    const { status, body } = await ask({ port, ...connection }, { path: request.path, authorization });
+    const { status, body } = await sendRequest({ port, ...connection }, { path: request.path, authorization });
     assert.deepEqual([status, body], [answer.status, translate(answer.body ?? "")], name);
   }
 });
@@ -118,7 +118,7 @@ async function shake({ port }: GatewayStage, { request }: RecordedVector, transl
   const servername = sni === null || sni === undefined ? undefined : translate(sni);
   try {
     const socket = await connectGateway({ port, servername, tls });
-    const { line: http } = await askOn(socket, { path: "/address" });
+    const { line: http } = await requestOn(socket, { path: "/address" });
     const { type, name } = socket.getEphemeralKeyInfo() as { type: string; name: string };
     const shown = {
       protocol: socket.getProtocol(),
@@ -138,7 +138,7 @@ async function resume({ port }: GatewayStage) {
   const first = await connectGateway({ port });
   const tickets: Buffer[] = [];
   first.on("session", (ticket: Buffer) => tickets.push(ticket));
-  await askOn(first, { path: "/address" });
+  await requestOn(first, { path: "/address" });
   first.destroy();
   const second = await connectGateway({ port, tls: { session: tickets[0] } });
   const resumed = second.isSessionReused();

@@ -7,7 +7,7 @@ import { type RpcTransport, unreachable } from "../../src/chain/comet/transport.
 import { createSigner } from "../../src/chain/keys/signer.ts";
 import { packMessage } from "../../src/chain/tx/messages.ts";
 import { invariant } from "../../src/runtime/invariant.ts";
-import { ask, askOn, connectGateway, type GatewayResponse } from "../support/gateway-client.ts";
+import { sendRequest, requestOn, connectGateway, type GatewayResponse } from "../support/gateway-client.ts";
 import { type GatewayTenant, type TenantCertificate, tokenOf } from "../support/gateway-tenant.ts";
 import { createSeededRandom } from "../support/seeded-random.ts";
 import { startGatewayStage } from "../support/stages/gateway-stage.ts";
@@ -39,12 +39,12 @@ test("unknown accounts delay no tenant, a revoked certificate is rejected from i
   for (const each of [other, late]) await certify(each, 1n);
   await tenant.lease(7n);
   const byToken = (authorization: string, localAddress = "127.0.0.1"): Promise<GatewayResponse> =>
-    ask({ port, tls: { localAddress } as object }, { path, authorization });
+    sendRequest({ port, tls: { localAddress } as object }, { path, authorization });
 
   // 404 means authenticated: there is no such lease, or it runs nothing.
   const first = await connectGateway({ port, certificate: revoked });
   const second = await connectGateway({ port, certificate: valid });
-  for (const socket of [first, second]) assert.equal((await askOn(socket, { path })).status, 404);
+  for (const socket of [first, second]) assert.equal((await requestOn(socket, { path })).status, 404);
   const flood = unknown.map((signer) => byToken(`Bearer ${tokenOf(signer)}`));
   assert.equal((await byToken(tenant.bearer())).status, 404);
   assert.equal((await byToken(other.bearer(), "127.0.0.2")).status, 404, "found before any of them is");
@@ -54,11 +54,11 @@ test("unknown accounts delay no tenant, a revoked certificate is rejected from i
   await tenant.revoke(revoked);
   const chain = await services.chain;
   await chain.mirror.reached(node.height, AbortSignal.timeout(60_000));
-  assert.equal((await askOn(first, { path })).status, 401);
-  assert.equal((await askOn(second, { path })).status, 404, "the other one is as good as before");
+  assert.equal((await requestOn(first, { path })).status, 401);
+  assert.equal((await requestOn(second, { path })).status, 404, "the other one is as good as before");
 
   isSilent = true;
-  assert.equal((await askOn(second, { path })).status, 404);
+  assert.equal((await requestOn(second, { path })).status, 404);
   assert.equal((await byToken(tenant.bearer())).status, 404);
   const { status, body } = await byToken(late.bearer());
   assert.equal(status, 503);

@@ -5,14 +5,14 @@ import { silentLog } from "../../src/runtime/log.ts";
 import { realRandom } from "../../src/runtime/random.ts";
 import { checkKubeContract } from "../support/contracts/kube.contract.ts";
 import { temporaryFolder } from "../support/folder.ts";
-import { startHttpFace } from "../support/http-face.ts";
 import { box, namespace, simulateBox } from "../support/kube/simulated-kube.ts";
+import { startKubeHttpServer } from "../support/kube-http-server.ts";
 
 checkKubeContract({
   name: "the HTTP client",
   skip: false,
   async open(owner) {
-    const face = await startHttpFace(owner, await simulateBox(owner));
+    const face = await startKubeHttpServer(owner, await simulateBox(owner));
     const kubeconfig = face.writeKubeconfig(temporaryFolder(owner));
     const connect = (fieldManager: string): Kube => {
       const deps = { clock: realClock, random: realRandom, log: silentLog };

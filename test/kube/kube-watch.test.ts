@@ -11,8 +11,8 @@ import type { Change, Kube, WatchCache } from "../../src/kube/kube.ts";
 import { silentLog } from "../../src/runtime/log.ts";
 import { eventually } from "../support/eventually.ts";
 import { temporaryFolder } from "../support/folder.ts";
-import { startHttpFace } from "../support/http-face.ts";
 import { namespace, simulateKube } from "../support/kube/simulated-kube.ts";
+import { startKubeHttpServer } from "../support/kube-http-server.ts";
 import { createOwner, type Owner } from "../support/owner.ts";
 import { runs } from "../support/runs.ts";
 import { createSeededRandom } from "../support/seeded-random.ts";
@@ -46,7 +46,7 @@ const within: Connect = async (owner, clock, seed) => {
 
 const overHttp: Connect = async (owner, clock, seed) => {
   const cluster = simulateKube(owner, { clock, seed });
-  const face = await startHttpFace(owner, cluster);
+  const face = await startKubeHttpServer(owner, cluster);
   const kubeconfig = face.writeKubeconfig(temporaryFolder(owner));
   const deps = { clock, random: createSeededRandom(seed), log: silentLog };
   const kube = createHttpKube({ kubeconfig, fieldManager: "akash-provider" }, deps);

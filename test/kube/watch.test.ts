@@ -1,15 +1,15 @@
 /** `akash-provider watch` as a person uses it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { startAskedProvider } from "../support/asked-provider.ts";
 import { eventually } from "../support/eventually.ts";
+import { startLiveProvider } from "../support/live-provider.ts";
 import { startProgram } from "../support/program.ts";
 import { openBus } from "../support/redis-bus.ts";
 import { redisMissing, startRedis } from "../support/redis-server.ts";
 import { smallGroup } from "../support/stages/bid-stage.ts";
 
 test("it follows the running provider over its control socket: retained values, then what happens", async (t) => {
-  const provider = await startAskedProvider(t);
+  const provider = await startLiveProvider(t);
   const watching = startProgram(t, ["watch", "--data-dir", provider.dataDir, "akash.provider.*"]);
   await watching.says(/akash\.provider\.bidengine\.status \(retained\) {2}\{"orders":0/);
   const [order = ""] = await provider.post(1n, smallGroup);

@@ -13,7 +13,7 @@ import { realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
 import { eventually } from "../support/eventually.ts";
 import { temporaryFolder } from "../support/folder.ts";
-import { askOn, connectGateway } from "../support/gateway-client.ts";
+import { connectGateway, requestOn } from "../support/gateway-client.ts";
 import { namespace } from "../support/kube/simulated-kube.ts";
 import { startProgram } from "../support/program.ts";
 import { createSeededRandom } from "../support/seeded-random.ts";
@@ -145,14 +145,14 @@ test("the gateway shows it for the public name, and the renewed one from the nex
   const first = await eventually("the issued one", shown);
   const before = await connect();
   t.after(() => before.destroy());
-  assert.equal((await askOn(before, { path: "/address" })).status, 200);
+  assert.equal((await requestOn(before, { path: "/address" })).status, 200);
   // It forgets the account too, which is registered anew with the same key.
   await pebble.stop();
   await pebble.start();
   Object.assign(tls, { ca: await pebble.rootPem() });
   const second = await eventually("the renewed one", shown);
   assert.notEqual(second, first);
-  assert.equal((await askOn(before, { path: "/address" })).status, 200);
+  assert.equal((await requestOn(before, { path: "/address" })).status, 200);
   const own = await connectGateway({ port: stage.port, servername: `mtls.${publicHost}` });
   assert.ok(
     own.getPeerX509Certificate()?.subject.includes(stage.provider.address),

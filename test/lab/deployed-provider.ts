@@ -19,8 +19,8 @@ import { formatLeaseId, type LeaseId } from "../../src/market/ids.ts";
 import { readSdl, type Sdl } from "../../src/market/sdl/sdl.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { eventually } from "../support/eventually.ts";
+import { startFakeIpOperator } from "../support/fake-ip-operator.ts";
 import { temporaryFolder } from "../support/folder.ts";
-import { startIpOperator } from "../support/ip-operator.ts";
 import type { Owner } from "../support/owner.ts";
 import { type Program, startProgram } from "../support/program.ts";
 import { podStartsWithinMs, read } from "./cluster.ts";
@@ -154,7 +154,7 @@ async function bringManifest(
     kubeconfig: await providerKubeconfig(t, namespace),
     manifestNamespace: ownPlaces.lease,
     staticHostDomain: ingressDomain,
-    ipOperatorPort: (await startIpOperator(t, 0)).port,
+    ipOperatorPort: (await startFakeIpOperator(t, 0)).port,
     sends: { deployment: lease, body: bodyOf(sdl) },
     until: { lease: formatLeaseId(lease), isSo: "deployed" },
   });

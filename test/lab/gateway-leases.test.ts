@@ -8,7 +8,7 @@ import { realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
 import { realRandom } from "../../src/runtime/random.ts";
 import { eventually } from "../support/eventually.ts";
-import { ask } from "../support/gateway-client.ts";
+import { sendRequest } from "../support/gateway-client.ts";
 import { shop } from "../support/samples/lease-sdl.ts";
 import { startGatewayStage } from "../support/stages/gateway-stage.ts";
 import { machine, prepareKube } from "../support/stages/lease-stage.ts";
@@ -40,7 +40,7 @@ test("on a real server a tenant sees ready replicas and node ports, gets 503 whi
   });
   const { tenant } = stage;
   const request = (method: string, path: string, body?: string) =>
-    ask(stage, { method, path, authorization: tenant.bearer(), ...(body !== undefined && { body }) });
+    sendRequest(stage, { method, path, authorization: tenant.bearer(), ...(body !== undefined && { body }) });
   const leaseStatus = () => request("GET", "/lease/7/1/1/status");
   // The store's volume would need a driver, which is not here: it waits for one.
   const sdl = shop();

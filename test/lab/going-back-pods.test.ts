@@ -4,7 +4,7 @@ import { after, before, describe } from "node:test";
 import { shellImage } from "../../lab/images.ts";
 import { places } from "../../lab/places.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
-import { checkPodsReturning, returningLeases } from "../support/contracts/going-back.contract.ts";
+import { checkPodsSurviveRollback, rollbackLeases } from "../support/contracts/rollback.contract.ts";
 import { shop } from "../support/stages/lease-keeper-stage.ts";
 import { kubectl, labIsMissing, podStartsWithinMs, shareNode } from "./cluster.ts";
 import { offerNode } from "./lease-look.ts";
@@ -24,13 +24,13 @@ describe("on the lab", { skip: labIsMissing }, () => {
   });
 
   after(async () => {
-    const names = returningLeases.map(leaseNamespace);
+    const names = rollbackLeases.map(leaseNamespace);
     if (isManifestNamespaceOurs) names.push("lease");
     await kubectl("delete", "namespace", "--ignore-not-found", ...names);
     endTurn();
   });
 
-  checkPodsReturning({
+  checkPodsSurviveRollback({
     server: "the lab",
     open: (owner) => (fieldManager) => openKube(owner, places.kubeconfig, { fieldManager }),
     group,

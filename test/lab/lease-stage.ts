@@ -29,8 +29,8 @@ import { realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
 import { realRandom } from "../../src/runtime/random.ts";
 import { eventually } from "../support/eventually.ts";
+import { startFakeIpOperator } from "../support/fake-ip-operator.ts";
 import { temporaryFolder } from "../support/folder.ts";
-import { startIpOperator } from "../support/ip-operator.ts";
 import type { Owner } from "../support/owner.ts";
 import type { ChildMessage, LeaseTask } from "./lease-child.ts";
 import { attributes } from "./lease-sdl.ts";
@@ -104,7 +104,7 @@ export async function leaseStage(owner: Owner, account: ProviderAccount): Promis
     secret,
     kubeconfig: account.kubeconfig,
     manifestNamespace: account.leaseNamespace,
-    ipOperatorPort: (await startIpOperator(owner, 10)).port,
+    ipOperatorPort: (await startFakeIpOperator(owner, 10)).port,
   };
 
   async function start() {

@@ -4,8 +4,8 @@ import { describe, it } from "node:test";
 import { shellImage } from "../../lab/images.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import { readSdl } from "../../src/market/sdl/sdl.ts";
-import { give } from "../support/asked-provider.ts";
 import { eventually } from "../support/eventually.ts";
+import { runCommand } from "../support/live-provider.ts";
 import { createOwner } from "../support/owner.ts";
 import { busyCommand, heldBytes } from "./busy.ts";
 import { labIsMissing, podStartsWithinMs, read, removeNamespace } from "./cluster.ts";
@@ -43,7 +43,8 @@ describe("what a lease uses in the lab", { skip: labIsMissing }, () => {
     // Checked before the program's command, whose start takes a thousand times the work.
     await eventually("both pods to be measured", areMeasured, 2 * podStartsWithinMs);
     const { stop } = await stage.start();
-    const ask = async (...options: string[]) => (await give("leases", "--data-dir", stage.dir, ...options)).stdout;
+    const ask = async (...options: string[]) =>
+      (await runCommand("leases", "--data-dir", stage.dir, ...options)).stdout;
     const { leased, usage } = await eventually(
       "both to be measured at work",
       async () => {

@@ -12,8 +12,8 @@ import { sharingAnnotation } from "../../src/kube/objects/metallb.ts";
 import type { LeaseId } from "../../src/market/ids.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import type { Sdl } from "../../src/market/sdl/sdl.ts";
-import { give } from "../support/asked-provider.ts";
 import { eventually } from "../support/eventually.ts";
+import { runCommand } from "../support/live-provider.ts";
 import { createOwner } from "../support/owner.ts";
 import { kubectl, labIsMissing, podStartsWithinMs, read, shareNode } from "./cluster.ts";
 import { inLeaseNamespace, inNamespace, leftOf, podsOf, runningPod, snapshotOf } from "./lease-look.ts";
@@ -99,7 +99,7 @@ describe("a lease in the lab", { skip: labIsMissing }, () => {
     await giveAddress(lease);
     await runsCommands(lease, "keeper");
     const running = await stage.start();
-    const { stdout } = await give("leases", "--json", "--data-dir", stage.dir);
+    const { stdout } = await runCommand("leases", "--json", "--data-dir", stage.dir);
     await running.stop();
     assert.equal(JSON.parse(stdout).leased.cpuMilli, "40");
 

@@ -16,7 +16,7 @@ import { realClock } from "../../src/runtime/clock.ts";
 import type { GrpcMethod } from "../../src/runtime/grpc/methods.ts";
 import { silentLog } from "../../src/runtime/log.ts";
 import { eventually } from "../support/eventually.ts";
-import { ask } from "../support/gateway-client.ts";
+import { sendRequest } from "../support/gateway-client.ts";
 import { openGrpcClient } from "../support/grpc-client.ts";
 import { certificateOf } from "../support/stages/gateway-stage.ts";
 
@@ -65,7 +65,7 @@ test("through Traefik, with the PROXY protocol in version 1 and 2, REST and gRPC
   ] as const) {
     // Its routes come from a file, some moments after its ports.
     await eventually("an answer", async () => {
-      const answer = await ask({ port, tls: tls(client) }, { path: "/hello" }).catch(() => undefined);
+      const answer = await sendRequest({ port, tls: tls(client) }, { path: "/hello" }).catch(() => undefined);
       return answer?.status === 200;
     });
     assert.equal(sources.at(-1), client);

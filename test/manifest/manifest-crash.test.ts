@@ -5,7 +5,7 @@ import { deploymentOf, formatLeaseId, type LeaseId } from "../../src/market/ids.
 import { type ManifestGroup, manifestHash } from "../../src/market/manifest.ts";
 import { type CountingBoundary, createCountingBoundary } from "../support/counting-boundary.ts";
 import { playCrashes } from "../support/crash-points.ts";
-import { bodyOf, versionOf, webWish } from "../support/samples/manifest-wishes.ts";
+import { bodyOf, versionOf, webWish } from "../support/samples/manifest-samples.ts";
 import { type ManifestStage, onManifestStage, type RunningManifests } from "../support/stages/manifest-stage.ts";
 
 const timeoutMs = 10_000;

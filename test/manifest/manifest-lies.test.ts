@@ -5,7 +5,7 @@ import { deploymentOf, formatLeaseId } from "../../src/market/ids.ts";
 import { readManifest } from "../../src/market/manifest-json.ts";
 import { ProviderError } from "../../src/runtime/errors.ts";
 import { manifestBytes } from "../../src/runtime/limits.ts";
-import { bodyOf, webWish } from "../support/samples/manifest-wishes.ts";
+import { bodyOf, webWish } from "../support/samples/manifest-samples.ts";
 import { onManifestStage } from "../support/stages/manifest-stage.ts";
 
 const wish = webWish();

@@ -13,7 +13,7 @@ import { leaseCloseRetryMs } from "../../src/runtime/limits.ts";
 import { SimulatedCrash } from "../support/counting-boundary.ts";
 import { faultTransport } from "../support/fault-transport.ts";
 import { runs } from "../support/runs.ts";
-import { bodyOf, versionOf, webWish } from "../support/samples/manifest-wishes.ts";
+import { bodyOf, versionOf, webWish } from "../support/samples/manifest-samples.ts";
 import { type ManifestStage, onManifestStage } from "../support/stages/manifest-stage.ts";
 import { quickTest, thorough } from "../support/thorough.ts";
 

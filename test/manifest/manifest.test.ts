@@ -16,7 +16,7 @@ import {
   secret,
   versionOf,
   webWish,
-} from "../support/samples/manifest-wishes.ts";
+} from "../support/samples/manifest-samples.ts";
 import { noRules, onManifestStage } from "../support/stages/manifest-stage.ts";
 
 test("a manifest is accepted for its lease and published once; sent again it changes nothing", async (t) => {

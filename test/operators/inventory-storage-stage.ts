@@ -7,7 +7,7 @@ import { createStorage } from "../../src/operators/inventory/storage/storage.ts"
 import { type Clock, realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
 import { eventually } from "../support/eventually.ts";
-import { createExecStandIn } from "../support/exec-stand-in.ts";
+import { createFakeExec } from "../support/fake-exec.ts";
 import { definitionOf } from "../support/kube/kube-definition.ts";
 import { simulateKube } from "../support/kube/simulated-kube.ts";
 import type { Owner } from "../support/owner.ts";
@@ -28,7 +28,7 @@ export function openStorage(t: Owner, clusterStorage: readonly string[], clock: 
     watched.add(options.kind);
     return kube.watch(options);
   };
-  const standIn = createExecStandIn({ stdout: cephDf({ replicapool: [0n, 100n * gib] }) });
+  const standIn = createFakeExec({ stdout: cephDf({ replicapool: [0n, 100n * gib] }) });
   let changes = 0;
   const touch = () => {
     changes += 1;

@@ -16,11 +16,11 @@ import { silentLog } from "../../src/runtime/log.ts";
 import { done, type Outcome } from "../../src/runtime/outcome.ts";
 import { createQueue } from "../../src/runtime/queue.ts";
 import { realRandom } from "../../src/runtime/random.ts";
-import { someInputs } from "../support/a-decision.ts";
 import { eventually } from "../support/eventually.ts";
 import { temporaryFolder } from "../support/folder.ts";
 import { providerKey, startMarketChain } from "../support/market-chain.ts";
 import { sendSettings } from "../support/outbox-run.ts";
+import { someInputs } from "../support/samples/decision-samples.ts";
 import { cheap } from "../support/samples/failing-orders.ts";
 
 interface BlockCounterDeps extends RuntimeDeps {

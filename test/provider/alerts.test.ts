@@ -32,7 +32,7 @@ import { snapshotFeed } from "../support/stages/bid-stage.ts";
 import { openHostnameStage } from "../support/stages/hostname-stage.ts";
 import { openIpStage } from "../support/stages/ip-stage.ts";
 import { leaseStage } from "../support/stages/lease-keeper-stage.ts";
-import { type LeaseStage, machine, onLeaseStage, purse } from "../support/stages/lease-stage.ts";
+import { initialCoins, type LeaseStage, machine, onLeaseStage } from "../support/stages/lease-stage.ts";
 import { person } from "../support/stages/market-stage.ts";
 import { thorough } from "../support/thorough.ts";
 import { certificateFiles, day, publicHost } from "./certificate-files.ts";
@@ -74,7 +74,7 @@ async function playTroubles(t: TestContext): Promise<{ well: string; troubled: M
     const feed = snapshotFeed(stage.clock, machine.cpuMilli, [], ["beta3"]);
     let node: FaultTransport | undefined;
     // A deposit of a bid is more than what is left above the threshold.
-    const warn = amountOf(purse, "uakt") - 300_000n;
+    const warn = amountOf(initialCoins, "uakt") - 300_000n;
     const balance = { minimumBalance: [], warnBalance: parseCoins(`${warn}uakt`), threshold: [], fee: undefined };
     const begin = () =>
       stage.start({

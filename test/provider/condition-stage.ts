@@ -19,7 +19,7 @@ import { silentLog } from "../../src/runtime/log.ts";
 import { createRedactor } from "../../src/runtime/redact.ts";
 import { type FaultTransport, faultTransport } from "../support/fault-transport.ts";
 import { memoryFolder } from "../support/folder.ts";
-import { type PictureFeed, snapshotFeed } from "../support/stages/bid-stage.ts";
+import { type SnapshotFeed, snapshotFeed } from "../support/stages/bid-stage.ts";
 import {
   bidding,
   declaredAddresses,
@@ -50,7 +50,7 @@ export interface World {
   /** Accounts with money besides the stage's own tenant. */
   readonly tenants: readonly Signer[];
   readonly node: FaultTransport;
-  readonly feed: PictureFeed;
+  readonly feed: SnapshotFeed;
   readonly files: ReturnType<typeof certificateFiles>;
   /** Of the newest life. */
   readonly life: Life;

@@ -29,7 +29,7 @@ import type { Process } from "../../src/runtime/process.ts";
 import { realRandom } from "../../src/runtime/random.ts";
 import { eventually } from "../support/eventually.ts";
 import { temporaryFolder } from "../support/folder.ts";
-import { startHttpFace } from "../support/http-face.ts";
+import { startKubeHttpServer } from "../support/kube-http-server.ts";
 import { providerKey, startMarketChain } from "../support/market-chain.ts";
 import { sendSettings } from "../support/outbox-run.ts";
 import { sampleInventory } from "../support/samples/inventory-samples.ts";
@@ -105,7 +105,7 @@ async function serveProvider(t: TestContext) {
 async function serveInventory(t: TestContext) {
   const cluster = createDemoCluster(deps);
   t.after(() => cluster.close());
-  const face = await startHttpFace(t, cluster);
+  const face = await startKubeHttpServer(t, cluster);
   const { namespace, image, port } = demoInventory.discovery;
   const given = <T>(value: T) => ({ value, given: true });
   return served(
@@ -132,7 +132,7 @@ async function serveInventory(t: TestContext) {
 async function serveHostnames(t: TestContext) {
   const cluster = createDemoCluster(deps);
   t.after(() => cluster.close());
-  const face = await startHttpFace(t, cluster);
+  const face = await startKubeHttpServer(t, cluster);
   const given = <T>(value: T) => ({ value, given: true });
   return served(
     t,
@@ -169,7 +169,7 @@ async function serveIp(t: TestContext) {
   const metadata = { name: "default", namespace: "metallb-system" };
   server.create(kinds.ipAddressPool, { metadata, spec: { addresses: ["192.0.2.0/30"] } }, "test");
   await showPod(cluster.connect("metallb-controller"));
-  const face = await startHttpFace(t, cluster);
+  const face = await startKubeHttpServer(t, cluster);
   const given = <T>(value: T) => ({ value, given: true });
   const read = await served(
     t,

@@ -30,21 +30,21 @@ export interface GatewayResponse {
 }
 
 /** Sends one request on a new connection. Rejects with the error of the handshake. */
-export async function ask(connection: GatewayConnection, request: GatewayRequest): Promise<GatewayResponse> {
+export async function sendRequest(connection: GatewayConnection, request: GatewayRequest): Promise<GatewayResponse> {
   const socket = await connectGateway(connection);
   try {
-    return await askOn(socket, request);
+    return await requestOn(socket, request);
   } finally {
     socket.destroy();
   }
 }
 
 /** Sends it on an open connection, and keeps that open. */
-export async function askOn(socket: Socket, request: GatewayRequest): Promise<GatewayResponse> {
+export async function requestOn(socket: Socket, request: GatewayRequest): Promise<GatewayResponse> {
   const raw = await exchange(socket, requestBytes(request), (bytes) => {
-    return wholeAnswer(bytes, request.method === "HEAD") !== undefined;
+    return parseResponse(bytes, request.method === "HEAD") !== undefined;
   });
-  const answer = wholeAnswer(raw, request.method === "HEAD");
+  const answer = parseResponse(raw, request.method === "HEAD");
   if (!answer) throw new Error(`closed without an answer: ${JSON.stringify(raw.toString("latin1"))}`);
   return answer;
 }
@@ -113,7 +113,7 @@ export function requestBytes({ method = "GET", path, headers = [], authorization
 }
 
 /** Undefined while incomplete. */
-export function wholeAnswer(bytes: Buffer, isHead = false): GatewayResponse | undefined {
+export function parseResponse(bytes: Buffer, isHead = false): GatewayResponse | undefined {
   const headEnd = bytes.indexOf("\r\n\r\n");
   if (headEnd < 0) return undefined;
   const [line = "", ...rows] = bytes.toString("latin1", 0, headEnd).split("\r\n");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aBidContext, aGroup, aUnit, fixedPrice, someInputs } from "../../../test/support/a-decision.ts";
 import { assertCost } from "../../../test/support/cost.ts";
+import { aBidContext, aGroup, aUnit, fixedPrice, someInputs } from "../../../test/support/samples/decision-samples.ts";
 import type { Attribute, GroupSpec } from "../../market/group-spec.ts";
 import { decide } from "./decide.ts";
 import { explain, failedChecks } from "./decision.ts";

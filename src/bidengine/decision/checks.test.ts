@@ -1,7 +1,14 @@
 /** What the table of single failures does not show: the edges of each check, and policies that are only tried. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aBidContext, aGroup, aUnit, fixedPrice, openPolicies, someInputs } from "../../../test/support/a-decision.ts";
+import {
+  aBidContext,
+  aGroup,
+  aUnit,
+  fixedPrice,
+  openPolicies,
+  someInputs,
+} from "../../../test/support/samples/decision-samples.ts";
 import { parseCoins, parseDecCoin } from "../../market/coin.ts";
 import { judgeBy } from "../policies/judgement.ts";
 import { noPolicies } from "../policies/policies.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { someInputs } from "../../../test/support/a-decision.ts";
+import { someInputs } from "../../../test/support/samples/decision-samples.ts";
 import { cheap, failingOrders } from "../../../test/support/samples/failing-orders.ts";
 import { formatDecCoin, parseDecCoin } from "../../market/coin.ts";
 import type { Fit } from "../../market/fit.ts";

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { advanceUntilSettled } from "../../../test/support/advance-until-settled.ts";
 import { createEventApp } from "../../../test/support/event-app.ts";
 import { type EventChain, openPool, startEventChain } from "../../../test/support/event-chain.ts";
 import { type FaultProxy, startFaultProxy } from "../../../test/support/fault-proxy.ts";
 import { faultTransport } from "../../../test/support/fault-transport.ts";
 import { createSeededRandom } from "../../../test/support/seeded-random.ts";
 import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
-import { whileTimePasses } from "../../../test/support/while-time-passes.ts";
 import { createNode } from "../../box/chain/node/node.ts";
 import { type Clock, realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
@@ -96,7 +96,7 @@ test("a node of which one method hangs is not good, although its status call suc
   const [first, second] = [faultTransport(node.transport("first")), node.transport("second")];
   const pool = createPool({ nodes: [first, second], clock, random: createSeededRandom(1), log: silentLog });
   t.after(() => pool.close());
-  const passing = <T>(work: Promise<T>) => whileTimePasses(clock, work);
+  const passing = <T>(work: Promise<T>) => advanceUntilSettled(clock, work);
   await passing(pool.open());
   first.hangs = (method) => method === "abci_query";
   await failureOf(passing(pool.call("abci_query", {}, name, { node: "first" })));

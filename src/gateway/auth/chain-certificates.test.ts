@@ -6,7 +6,7 @@ import type { CertificateResponse } from "@akashnetwork/chain-sdk/private-types/
 import { runs } from "../../../test/support/runs.ts";
 import { unlimitedLookups } from "../../../test/support/unlimited-lookups.ts";
 import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
-import { whileTimePasses } from "../../../test/support/while-time-passes.ts";
+import { advanceUntilSettled } from "../../../test/support/advance-until-settled.ts";
 import type { ChainBlock } from "../../chain/block.ts";
 import { makeCertificate } from "../../chain/certificates/make-certificate.ts";
 import type { Chain, Queries } from "../../chain/chain.ts";
@@ -76,7 +76,7 @@ test("missed blocks → confirmed again; counts unconfirmed only if the chain do
   known.onStep({ gap: { from: 11n, to: 15n }, changed: [] });
   stage.answers = Array.from({ length: gatewayLookupTries }, silence);
   stage.height = 15n;
-  assert.ok((await whileTimePasses(clock, Promise.resolve(find()))) instanceof Uint8Array);
+  assert.ok((await advanceUntilSettled(clock, Promise.resolve(find()))) instanceof Uint8Array);
   assert.ok(find() instanceof Uint8Array, "not queried again at once");
   await clock.advance(gatewaySilenceMs);
   stage.answers = [{ items: [], height: 15n }];
@@ -98,7 +98,7 @@ test("chain hangs → only the first request waits; then the cached certificate 
   known.onStep({ gap: { from: 11n, to: 15n }, changed: [] });
   stage.answers = Array.from({ length: 1_000 }, silence);
   stage.height = 15n;
-  assert.ok((await whileTimePasses(clock, Promise.resolve(find()))) instanceof Uint8Array);
+  assert.ok((await advanceUntilSettled(clock, Promise.resolve(find()))) instanceof Uint8Array);
   const before = stage.queries;
   for (let seconds = 0; seconds < 60; seconds += 1) {
     await clock.advance(1_000);
@@ -125,11 +125,11 @@ test("response older than the last change → retried, then AKP_CHAIN_SILENT", a
     { items: [], height: 11n },
     { items: [listed], height: 10n },
   ];
-  assert.equal(await whileTimePasses(clock, Promise.resolve(find())), undefined);
+  assert.equal(await advanceUntilSettled(clock, Promise.resolve(find())), undefined);
   assert.equal(stage.queries, 2);
   block([owner]);
   stage.answers = Array.from({ length: gatewayLookupTries }, () => ({ items: [listed], height: 11n }));
-  const never = whileTimePasses(clock, Promise.resolve(find()));
+  const never = advanceUntilSettled(clock, Promise.resolve(find()));
   await assert.rejects(never, { code: "AKP_CHAIN_SILENT" });
 });
 
@@ -139,7 +139,7 @@ test("response of a node behind the start height → retried", async () => {
     { items: [], height: 10n },
     { items: [listed], height: 5n },
   ];
-  assert.equal(await whileTimePasses(clock, Promise.resolve(find())), undefined);
+  assert.equal(await advanceUntilSettled(clock, Promise.resolve(find())), undefined);
   assert.equal(stage.queries, 2);
 });
 

@@ -5,8 +5,8 @@ import { type TestContext, test } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
 import { eventually } from "../../../test/support/eventually.ts";
 import {
-  ask,
-  askOn,
+  sendRequest,
+  requestOn,
   connectGateway,
   connectPlain,
   exchange,
@@ -119,7 +119,7 @@ test("a certificate that changes is shown to the next client, and connections of
   const before = await connectGateway({ port });
   own.changeTo("second");
   assert.equal(await shownBy(port), "second");
-  assert.equal((await askOn(before, { path: "/hello" })).status, 200);
+  assert.equal((await requestOn(before, { path: "/hello" })).status, 200);
   before.destroy();
   // One that cannot be read leaves the last good one.
   own.change({ certificate: "nonsense", key: "nonsense" });
@@ -142,7 +142,7 @@ test("TLS session of one server name is not resumed at the other", async (t) => 
   const { port } = await serve(t, { open: changing(publicHost) });
   async function sessionOf(servername?: string): Promise<Buffer> {
     const socket = await connectGateway({ port, servername });
-    const [[session]] = await Promise.all([once(socket, "session"), askOn(socket, { path: "/hello" })]);
+    const [[session]] = await Promise.all([once(socket, "session"), requestOn(socket, { path: "/hello" })]);
     socket.destroy();
     return session as Buffer;
   }
@@ -160,7 +160,7 @@ test("TLS session of one server name is not resumed at the other", async (t) => 
 test("a body is read up to its bound, however it is framed, and what is too large is not waited for", async (t) => {
   const { port } = await serve(t);
   const send = (body: string, headers: [string, string][] = []) =>
-    ask({ port }, { method: "PUT", path: "/size", body, headers });
+    sendRequest({ port }, { method: "PUT", path: "/size", body, headers });
   assert.equal((await send("x".repeat(1_000))).body, "1000");
   const chunked = [["Transfer-Encoding", "chunked"]] as [string, string][];
   assert.equal((await send("3\r\nabc\r\n0\r\n\r\n", chunked)).body, "3");
@@ -171,8 +171,8 @@ test("a body is read up to its bound, however it is framed, and what is too larg
   assert.deepEqual([huge.status, huge.header("Connection")], [413, "close"]);
   const socket = await connectGateway({ port });
   const upload = { method: "PUT", path: "/size", body: "x".repeat(1_001) };
-  assert.equal((await askOn(socket, upload)).status, 413);
-  assert.equal((await askOn(socket, { ...upload, body: "abc" })).body, "3");
+  assert.equal((await requestOn(socket, upload)).status, 413);
+  assert.equal((await requestOn(socket, { ...upload, body: "abc" })).body, "3");
   socket.destroy();
 });
 
@@ -180,7 +180,7 @@ test("headers above the limit → 431, however many more follow", async (t) => {
   const { port, counted } = await serve(t);
   for (const bytes of [64 * 1024, 128 * 1024]) {
     const headers = [["a", "x".repeat(bytes)]] as const;
-    assert.equal((await ask({ port }, { path: "/hello", headers })).status, 431);
+    assert.equal((await sendRequest({ port }, { path: "/hello", headers })).status, 431);
   }
   assert.deepEqual(counted, ["headers_too_large", "headers_too_large"]);
 });
@@ -205,7 +205,7 @@ test("requests whose bodies never come hold a bounded number of bytes for each c
   await eventually("the total to be used up", () => counted.length === 10);
   assert(budget.anonymous.used < 220_000, `${budget.anonymous.used}`);
   assert.deepEqual(new Set(counted), new Set(["bytes"]));
-  assert.equal((await ask({ port }, { path: "/hello" })).status, 200);
+  assert.equal((await sendRequest({ port }, { path: "/hello" })).status, 200);
   for (const socket of opened) socket.destroy();
   await Promise.all([...ofOne, ...ofOther]);
   await eventually("all to be released", () => budget.anonymous.used === 0);
@@ -245,7 +245,7 @@ test("requests with an expectation that is not met count as others do", async (t
   const done = Promise.withResolvers<RestAnswer>();
   const { port, counted } = await serve(t, { budget, routes: [route("/waits", () => done.promise)] });
   const headers = [["Expect", "more"] as const];
-  assert.equal((await ask({ port }, { path: "/hello", headers })).status, 417);
+  assert.equal((await sendRequest({ port }, { path: "/hello", headers })).status, 417);
   const socket = await connectGateway({ port });
   const unmet = requestBytes({ path: "/hello", headers }).toString();
   await exchange(socket, requestBytes({ path: "/waits" }) + unmet.repeat(gatewayPipelined));
@@ -280,18 +280,18 @@ test("handler that fails or hangs affects only its client", async (t) => {
       }),
     ],
   });
-  const thrown = await ask({ port }, { path: "/throws" });
+  const thrown = await sendRequest({ port }, { path: "/throws" });
   assert.deepEqual([thrown.status, thrown.body], [500, "internal error\n"]);
-  assert.equal((await ask({ port }, { path: "/rejects" })).status, 500);
+  assert.equal((await sendRequest({ port }, { path: "/rejects" })).status, 500);
   const socket = await connectGateway({ port });
-  const waiting = askOn(socket, { path: "/forever" });
+  const waiting = requestOn(socket, { path: "/forever" });
   await eventually("a timer", async () => {
     await clock.advance(gatewayAnswerMs / 2);
     return ended.length > 0;
   });
   assert.deepEqual([(await waiting).status, ended], [500, ["aborted"]]);
   socket.destroy();
-  assert.equal((await ask({ port }, { path: "/hello" })).status, 200);
+  assert.equal((await sendRequest({ port }, { path: "/hello" })).status, 200);
 });
 
 test("client leaves → the handler's signal aborts", async (t) => {
@@ -322,7 +322,7 @@ test("a client that does not take its answer loses its connection, and others do
   const isCut = new Promise((resolve) => slow.once("close", resolve));
   await eventually("the slow one to be cut", async () => {
     await clock.advance(gatewayStalledMs / 4);
-    assert.equal((await ask({ port }, { path: "/hello" })).status, 200);
+    assert.equal((await sendRequest({ port }, { path: "/hello" })).status, 200);
     return counted.includes("stalled");
   });
   slow.resume();
@@ -363,8 +363,8 @@ test("shutdown → running requests finish, idle connections close, new ones are
     ],
   });
   const [idle, busy] = [await connectGateway({ port }), await connectGateway({ port })];
-  await askOn(idle, { path: "/hello" });
-  const answer = askOn(busy, { path: "/slow" });
+  await requestOn(idle, { path: "/hello" });
+  const answer = requestOn(busy, { path: "/slow" });
   await arrived.promise;
   const isIdleClosed = new Promise((resolve) => idle.once("close", resolve));
   const closed = server.close();
@@ -401,7 +401,7 @@ test("garbage on many connections leaves no state", async (t) => {
   const count = runs(300, 6_000);
   for (let at = 0; at < count; at += 30) {
     await Promise.all(Array.from({ length: 30 }, (_, index) => scan(port, kinds[(at + index) % kinds.length]?.())));
-    assert.equal((await askOn(honest, { path: "/hello" })).status, 200);
+    assert.equal((await requestOn(honest, { path: "/hello" })).status, 200);
   }
   assert(counted.includes("garbage") && counted.includes("plain"));
   honest.destroy();
@@ -447,7 +447,7 @@ test("unfinished handshakes of one address leave room for others", async (t) => 
   for (const socket of begun) socket.removeAllListeners("error").on("error", () => undefined);
   await eventually("some to be rejected", () => counted.includes("handshakes"));
   const other = await connectGateway({ port, tls: { localAddress: "127.0.0.2" } as object });
-  assert.equal((await askOn(other, { path: "/hello" })).status, 200);
+  assert.equal((await requestOn(other, { path: "/hello" })).status, 200);
   for (const socket of [...begun, other]) socket.destroy();
 });
 
@@ -462,7 +462,7 @@ test("four addresses with all handshakes → a fifth replaces their oldest", asy
     begun.push(socket.on("error", () => undefined).resume());
   }
   await eventually("all handshakes to be taken", () => server.connections === begun.length);
-  assert.equal((await ask({ port }, { path: "/hello" })).status, 200);
+  assert.equal((await sendRequest({ port }, { path: "/hello" })).status, 200);
   await eventually("the end of the oldest", () => begun[0]?.destroyed);
   assert.deepEqual([counted[0], begun.filter(({ destroyed }) => destroyed).length], ["handshakes", 1]);
   for (const socket of begun) socket.destroy();
@@ -479,7 +479,7 @@ test("behind a proxy that sends the PROXY protocol a client is known by its own 
   ] as const;
   for (const [header, source] of headers) {
     const socket = await connectThrough(port, header);
-    assert.equal((await askOn(socket, { path: "/hello" })).status, 200);
+    assert.equal((await requestOn(socket, { path: "/hello" })).status, 200);
     assert.equal(sources.at(-1), source);
     socket.destroy();
   }
@@ -500,7 +500,7 @@ test("a configured proxy without a header is closed, and a header from any other
   await assert.rejects(connectGateway({ port }));
   assert.deepEqual(counted, ["proxy"]);
   const other = { localAddress: "127.0.0.2" } as object;
-  assert.equal((await ask({ port, tls: other }, { path: "/hello" })).status, 200);
+  assert.equal((await sendRequest({ port, tls: other }, { path: "/hello" })).status, 200);
   const socket = connectTcp({ host: "127.0.0.1", port, ...other });
   socket.on("error", () => undefined).write(textProxyHeader("192.0.2.7"));
   await once(socket, "close");
@@ -521,7 +521,7 @@ for (const [name, proxies, header] of [
     };
     const begun = await Promise.all(Array.from({ length: 140 }, () => begin("192.0.2.7")));
     const other = await connectThrough(port, header("192.0.2.8"));
-    assert.equal((await askOn(other, { path: "/hello" })).status, 200);
+    assert.equal((await requestOn(other, { path: "/hello" })).status, 200);
     const isNamed = "proxyProtocolFrom" in proxies;
     await eventually("the limit of one client", () => counted.length === (isNamed ? 140 - 128 : 0));
     for (const socket of [...begun, other]) socket.destroy();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aGroup, tenant } from "../../../test/support/a-decision.ts";
+import { aGroup, tenant } from "../../../test/support/samples/decision-samples.ts";
 import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { parseAddress } from "../../market/address.ts";
 import { realClock } from "../../runtime/clock.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { tenant } from "../../../test/support/a-decision.ts";
+import { tenant } from "../../../test/support/samples/decision-samples.ts";
 import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { parseAddress } from "../../market/address.ts";
 import type { ClusterSummary } from "../../market/cluster-summary.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  askOn,
+  requestOn,
   connectGateway,
   exchange,
   type GatewayRequest,
@@ -53,7 +53,7 @@ test("invalid upgrade request → error response, connection stays open", async 
   ];
   for (const [invalid, status, body] of rejected) {
     const request = { path: streamPath, authorization: "akash1tenant", headers: upgradeHeaders, ...invalid };
-    const answer = await askOn(socket, request);
+    const answer = await requestOn(socket, request);
     assert.deepEqual([answer.status, answer.body, answer.header("Connection")], [status, body, undefined]);
   }
   const warnings: Error[] = [];
@@ -61,7 +61,7 @@ test("invalid upgrade request → error response, connection stays open", async 
   process.on("warning", warned);
   t.after(() => process.off("warning", warned));
   const again = { path: `${streamPath}?nonsense=1`, authorization: "akash1tenant", headers: upgradeHeaders };
-  for (let left = 20; left > 0; left -= 1) assert.equal((await askOn(socket, again)).status, 400);
+  for (let left = 20; left > 0; left -= 1) assert.equal((await requestOn(socket, again)).status, 400);
   assert.deepEqual(warnings, []);
   assert.equal(admission.count, 0);
   const answer = await exchange(

@@ -8,9 +8,9 @@ import { configMap } from "../../../test/support/contracts/kube.contract.ts";
 import { createCountingBoundary } from "../../../test/support/counting-boundary.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { temporaryFolder } from "../../../test/support/folder.ts";
-import { startHttpFace } from "../../../test/support/http-face.ts";
 import { rejection } from "../../../test/support/kube/kube-objects.ts";
 import { simulateBox, simulateKube } from "../../../test/support/kube/simulated-kube.ts";
+import { startKubeHttpServer } from "../../../test/support/kube-http-server.ts";
 import type { Owner } from "../../../test/support/owner.ts";
 import { createSeededRandom } from "../../../test/support/seeded-random.ts";
 import { makeCertificate } from "../../../test/support/test-certificate.ts";
@@ -42,7 +42,7 @@ function connect(
 async function stage(owner: Owner, clock: Clock = realClock) {
   const folder = temporaryFolder(owner);
   const cluster = simulateKube(owner, { clock });
-  const api = await startHttpFace(owner, cluster);
+  const api = await startKubeHttpServer(owner, cluster);
   const kubeconfig = api.writeKubeconfig(folder);
   return { cluster, api, folder, kubeconfig, kube: connect(owner, kubeconfig, clock) };
 }
@@ -127,7 +127,7 @@ test("a credential plugin is requested once, reported which cluster it is for, a
 
 test("a credential plugin is reported of the cluster that the kubeconfig names now, and requested anew for it", async (t) => {
   const { api, folder } = await stage(t);
-  const elsewhere = await startHttpFace(t, simulateKube(t));
+  const elsewhere = await startKubeHttpServer(t, simulateKube(t));
   const [plugin, calls, kubeconfig] = ["plugin", "calls", "with-plugin"].map((name) => join(folder, name));
   assert.ok(plugin && calls && kubeconfig);
   const answer = '{"kind":"ExecCredential","status":{"token":"any"}}';
@@ -175,7 +175,7 @@ test("when the kubeconfig points elsewhere, a watch shows what is there, also wh
   const cache = kube.watch({ kind: kinds.secret, project: ({ metadata }) => metadata.name });
   await cache.synced();
   assert.deepEqual([...cache.list()], ["one"]);
-  (await startHttpFace(t, elsewhere)).writeKubeconfig(folder);
+  (await startKubeHttpServer(t, elsewhere)).writeKubeconfig(folder);
   // It is looked at once a minute, and the watch of before has to end.
   const soonMs = kubeIdentityMs + 2 * kubeWatchMostMs;
   const deadlineMs = clock.monotonicMs() + soonMs;
@@ -238,7 +238,7 @@ test("an empty name never becomes a request, since it would mean all objects", a
 
 test("a request to a pod goes through the API server and cannot leave the pod", async (t) => {
   const cluster = await simulateBox(t, { http: ({ method, path }) => ({ body: `${method} ${path}` }) });
-  const api = await startHttpFace(t, cluster);
+  const api = await startKubeHttpServer(t, cluster);
   const kube = connect(t, api.writeKubeconfig(temporaryFolder(t)));
   const target = { kind: "pod", namespace: "lease", name: "box", port: 80 } as const;
   const answer = await kube.proxy(target, { path: "/a/../../../../secrets?x=1" });

@@ -4,8 +4,8 @@ import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { eventually } from "../../../test/support/eventually.ts";
 import { temporaryFolder } from "../../../test/support/folder.ts";
-import { startHttpFace } from "../../../test/support/http-face.ts";
 import { simulateBox } from "../../../test/support/kube/simulated-kube.ts";
+import { startKubeHttpServer } from "../../../test/support/kube-http-server.ts";
 import type { Owner } from "../../../test/support/owner.ts";
 import { createVirtualClock } from "../../../test/support/virtual-clock.ts";
 import { type Clock, realClock } from "../../runtime/clock.ts";
@@ -19,7 +19,7 @@ const at = { namespace: "lease", name: "box" };
 
 async function stage(owner: Owner, clock: Clock = realClock) {
   const cluster = await simulateBox(owner);
-  const api = await startHttpFace(owner, cluster);
+  const api = await startKubeHttpServer(owner, cluster);
   const kubeconfig = api.writeKubeconfig(temporaryFolder(owner));
   const deps = { clock, random: realRandom, log: silentLog };
   const kube = createHttpKube({ kubeconfig, fieldManager: "akash-provider" }, deps);

@@ -6,8 +6,8 @@ import { buffer, text } from "node:stream/consumers";
 import { test } from "node:test";
 import { eventually } from "../../../test/support/eventually.ts";
 import { temporaryFolder } from "../../../test/support/folder.ts";
-import { startHttpFace } from "../../../test/support/http-face.ts";
 import { box, simulateBox } from "../../../test/support/kube/simulated-kube.ts";
+import { startKubeHttpServer } from "../../../test/support/kube-http-server.ts";
 import type { Owner } from "../../../test/support/owner.ts";
 import { realClock } from "../../runtime/clock.ts";
 import { ProviderError } from "../../runtime/errors.ts";
@@ -23,7 +23,7 @@ async function stage(owner: Owner, serve: (socket: Socket) => void) {
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   const cluster = await simulateBox(owner, { connect: () => dial(port, "127.0.0.1") });
-  const api = await startHttpFace(owner, cluster);
+  const api = await startKubeHttpServer(owner, cluster);
   const kubeconfig = api.writeKubeconfig(temporaryFolder(owner));
   const kube = createHttpKube(
     { kubeconfig, fieldManager: "test" },

@@ -3,7 +3,16 @@ import type { Until } from "../../../src/bidengine/decision/decision.ts";
 import type { Inputs } from "../../../src/bidengine/decision/inputs.ts";
 import type { Pricing } from "../../../src/bidengine/pricing/pricing.ts";
 import { parseDecCoin } from "../../../src/market/coin.ts";
-import { aBidContext, aGroup, aUnit, auditor, fixedPrice, openPolicies, someInputs, tenant } from "../a-decision.ts";
+import {
+  aBidContext,
+  aGroup,
+  aUnit,
+  auditor,
+  fixedPrice,
+  openPolicies,
+  someInputs,
+  tenant,
+} from "./decision-samples.ts";
 
 export const cheap = fixedPrice("80uakt");
 const hourNs = 3_600_000_000_000n;

@@ -12,7 +12,7 @@ import type { ResourceUnit, Volume } from "../../../src/market/group-spec.ts";
 
 export const gi = 2n ** 30n;
 
-export function sampleCard(model: string, memorySize = "80Gi", kind = "PCIe", vendor = "nvidia"): Gpu {
+export function sampleGpu(model: string, memorySize = "80Gi", kind = "PCIe", vendor = "nvidia"): Gpu {
   return gpuOf({ vendor, name: model, memorySize, interface: kind });
 }
 
@@ -41,7 +41,7 @@ export function cluster(nodes: readonly NodeRoom[], classes: Record<string, bigi
 }
 
 export function gpuCount(model: string, count: bigint, memorySize?: string, kind?: string): GpuCount {
-  return { gpu: sampleCard(model, memorySize, kind), count };
+  return { gpu: sampleGpu(model, memorySize, kind), count };
 }
 
 export interface SampleUnit {

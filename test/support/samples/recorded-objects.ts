@@ -96,7 +96,7 @@ const ownMetadata = new Set(["kubernetes.io/metadata.name", "deployment.kubernet
  * An object as somebody asked for it: without what the server and its controllers put in. Two requests that come to the
  * same are then the same, whether they name a default or leave it out.
  */
-export function asAsked({ apiVersion: _, kind, status: __, metadata, ...rest }: KubeObject): unknown {
+export function withoutDefaults({ apiVersion: _, kind, status: __, metadata, ...rest }: KubeObject): unknown {
   const isAdded: Unwanted = (name, value, parent) =>
     isServersOwn(name, value, parent) ||
     notWished.has(name) ||

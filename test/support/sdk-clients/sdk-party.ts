@@ -10,7 +10,7 @@ import {
   transaction,
 } from "@akashnetwork/chain-sdk";
 import type { DeliverTxResponse } from "@cosmjs/stargate";
-import type { StrangerChain } from "../contracts/stranger.contract.ts";
+import type { SdkChain } from "../contracts/sdk-clients.contract.ts";
 import type { Owner } from "../owner.ts";
 import { feeOf, gasMultiplier } from "./offer.ts";
 
@@ -30,7 +30,7 @@ export interface Party {
   newDeployment(): Promise<{ owner: string; dseq: string }>;
 }
 
-export async function openParty(owner: Owner, chain: StrangerChain, mnemonic: string): Promise<Party> {
+export async function openParty(owner: Owner, chain: SdkChain, mnemonic: string): Promise<Party> {
   const { rpcUrl, grpcUrl, pollMs, denom } = chain;
   const stargateOptions = { broadcastPollIntervalMs: pollMs };
   const signer = createStargateClient({ baseUrl: rpcUrl, signerMnemonic: mnemonic, gasMultiplier, stargateOptions });

@@ -11,7 +11,7 @@ import {
 } from "@akashnetwork/chain-sdk/private-types/akash.v1";
 import { Group_State } from "@akashnetwork/chain-sdk/private-types/akash.v1beta4";
 import { Bid_State, type Order, Order_State } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
-import type { StrangerContract } from "../contracts/stranger.contract.ts";
+import type { SdkContract } from "../contracts/sdk-clients.contract.ts";
 import { createOwner } from "../owner.ts";
 import {
   bidDeposit,
@@ -31,7 +31,7 @@ interface DeploymentId {
   readonly dseq: string;
 }
 
-export function checkSdk({ name, open }: StrangerContract): void {
+export function checkSdk({ name, open }: SdkContract): void {
   describe(`the network's SDK on ${name}`, () => {
     const owner = createOwner();
     let tenant: Party;

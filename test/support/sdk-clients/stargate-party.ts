@@ -18,7 +18,7 @@ import {
   type SignerData,
   SigningStargateClient,
 } from "@cosmjs/stargate";
-import type { StrangerChain } from "../contracts/stranger.contract.ts";
+import type { SdkChain } from "../contracts/sdk-clients.contract.ts";
 import type { Owner } from "../owner.ts";
 import { gasMultiplier } from "./offer.ts";
 
@@ -48,7 +48,7 @@ const taught = [
   MsgCreateLease,
 ];
 
-export async function openParty(owner: Owner, chain: StrangerChain, mnemonic: string): Promise<Party> {
+export async function openParty(owner: Owner, chain: SdkChain, mnemonic: string): Promise<Party> {
   const wallet = await DirectSecp256k1HdWallet.fromMnemonic(mnemonic, { prefix: "akash" });
   const [account] = await wallet.getAccounts();
   if (!account) throw new Error("a wallet without an account");
@@ -86,8 +86,8 @@ export function message<T>(codec: Codec<T>, value: QueryInput<T>): EncodeObject 
 const keyNotFound = 22;
 
 /** What the chain answers to a query that the client has no method for, asked as one would with curl. */
-export async function ask<Request, Response>(
-  { rpcUrl }: StrangerChain,
+export async function queryAbci<Request, Response>(
+  { rpcUrl }: SdkChain,
   path: string,
   [request, value]: [Codec<Request>, QueryInput<Request>],
   response: Codec<Response>,

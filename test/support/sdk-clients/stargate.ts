@@ -20,7 +20,7 @@ import {
 } from "@akashnetwork/chain-sdk/private-types/akash.v1beta5";
 import { DirectSecp256k1HdWallet, type EncodeObject } from "@cosmjs/proto-signing";
 import { BroadcastTxError, type Coin, type DeliverTxResponse, type MsgSendEncodeObject } from "@cosmjs/stargate";
-import type { StrangerChain, StrangerContract } from "../contracts/stranger.contract.ts";
+import type { SdkChain, SdkContract } from "../contracts/sdk-clients.contract.ts";
 import { createOwner } from "../owner.ts";
 import {
   bidDeposit,
@@ -34,17 +34,17 @@ import {
   price,
   providerEntry,
 } from "./offer.ts";
-import { ask, message, openParty, type Party } from "./stargate-party.ts";
+import { message, openParty, type Party, queryAbci } from "./stargate-party.ts";
 
 interface DeploymentId {
   readonly owner: string;
   readonly dseq: number;
 }
 
-export function checkStargate({ name, open }: StrangerContract): void {
+export function checkStargate({ name, open }: SdkContract): void {
   describe(`the plain client on ${name}`, () => {
     const owner = createOwner();
-    let chain: StrangerChain;
+    let chain: SdkChain;
     let tenant: Party;
     let provider: Party;
     before(async () => {
@@ -56,21 +56,21 @@ export function checkStargate({ name, open }: StrangerContract): void {
 
     const find = {
       provider: () =>
-        ask(
+        queryAbci(
           chain,
           "/akash.provider.v1beta4.Query/Provider",
           [QueryProviderRequest, { owner: provider.address }],
           QueryProviderResponse,
         ),
       deployment: (id: DeploymentId) =>
-        ask(
+        queryAbci(
           chain,
           "/akash.deployment.v1beta4.Query/Deployment",
           [QueryDeploymentRequest, { id }],
           QueryDeploymentResponse,
         ),
       lease: (id: DeploymentId) =>
-        ask(chain, "/akash.market.v1beta5.Query/Lease", [QueryLeaseRequest, { id }], QueryLeaseResponse),
+        queryAbci(chain, "/akash.market.v1beta5.Query/Lease", [QueryLeaseRequest, { id }], QueryLeaseResponse),
     };
 
     /** Nobody can register twice: on a chain that knows the provider its entry is changed. */

@@ -51,12 +51,12 @@ import { type Clock, realClock, sleep } from "../../../src/runtime/clock.ts";
 import type { Condition } from "../../../src/runtime/condition.ts";
 import { untilAborted } from "../../../src/runtime/lifecycle.ts";
 import { silentLog } from "../../../src/runtime/log.ts";
+import { advanceUntilSettled } from "../advance-until-settled.ts";
 import { memoryFolder } from "../folder.ts";
 import { networkNode, networkSnapshot } from "../raw-operator.ts";
 import { cell } from "../samples/lease-sdl.ts";
 import { createSeededRandom } from "../seeded-random.ts";
 import { createVirtualClock } from "../virtual-clock.ts";
-import { whileTimePasses } from "../while-time-passes.ts";
 import { snapshotNode } from "./reservation-stage.ts";
 
 const purse = parseCoins("1000000000000uact,1000000000000uakt");
@@ -151,7 +151,7 @@ export interface BiddingProvider {
   readonly chain: Chain;
   readonly journal: Journal;
   readonly engine: BidEngine;
-  readonly feed: PictureFeed;
+  readonly feed: SnapshotFeed;
   /** Thousandths of a CPU that could still be sold. */
   freeMilli(): bigint | undefined;
   readonly bus: Bus;
@@ -182,7 +182,7 @@ export function groupOfCpus(milli: bigint): GroupSpec {
 }
 
 /** One replica with one GPU of these models. */
-export function groupOfCards(...models: string[]): GroupSpec {
+export function groupOfGpus(...models: string[]): GroupSpec {
   const attributes = models.map((model) => ({ key: `vendor/nvidia/model/${model}`, value: "true" }));
   const units = smallGroup.units.map((unit) => ({ ...unit, gpu: { count: 1n, attributes } }));
   return { ...smallGroup, units };
@@ -195,7 +195,7 @@ export async function onBidStage(
 ): Promise<void> {
   const clock = createVirtualClock();
   const pace = { clock, blockMs, lookMs: 500, patienceMs: 600_000, listens: false, ...more };
-  await whileTimePasses(clock, setUp(t, pace, play), 7_200_000);
+  await advanceUntilSettled(clock, setUp(t, pace, play), 7_200_000);
 }
 
 /** In real time and as fast as a small machine can, for providers that are processes of their own. */
@@ -437,7 +437,7 @@ function freeOf({ cluster }: Statuses): bigint | undefined {
   return free === undefined ? undefined : parseQuantity(String(free)).nano / 1_000_000n;
 }
 
-export interface PictureFeed extends InventoryFeed {
+export interface SnapshotFeed extends InventoryFeed {
   /** Another snapshot of the cluster: so many CPUs on its one node. */
   draw(cpuMilli: bigint): void;
   /** A snapshot without its node, as of one that is cordoned; perhaps also of entries that are invalid. */
@@ -453,7 +453,7 @@ export function snapshotFeed(
   cpuMilli: bigint,
   gpuCounts: readonly GpuCount[] = [],
   storageClasses: readonly string[] = [],
-): PictureFeed {
+): SnapshotFeed {
   let heardAtMs: number | undefined;
   const newest = createNewestSnapshot(clock, silentLog, () => ({
     silentMs: heardAtMs === undefined ? 0 : clock.monotonicMs() - heardAtMs,

@@ -24,15 +24,23 @@ import { realClock } from "../../../src/runtime/clock.ts";
 import { invariant } from "../../../src/runtime/invariant.ts";
 import { untilAborted } from "../../../src/runtime/lifecycle.ts";
 import { type Log, silentLog } from "../../../src/runtime/log.ts";
-import { giveAddresses } from "../address-giver.ts";
 import { eventually } from "../eventually.ts";
 import { memoryFolder } from "../folder.ts";
 import { createGatewayTenant, type GatewayTenant } from "../gateway-tenant.ts";
 import type { Owner } from "../owner.ts";
 import { createSeededRandom } from "../seeded-random.ts";
+import { simulateIpOperator } from "../simulated-ip-operator.ts";
 import { makeCertificate } from "../test-certificate.ts";
 import { fixedPricing, snapshotFeed } from "./bid-stage.ts";
-import { declaredAddresses, fees, machine, marketOptions, prepareCluster, purse, registration } from "./lease-stage.ts";
+import {
+  declaredAddresses,
+  fees,
+  initialCoins,
+  machine,
+  marketOptions,
+  prepareCluster,
+  registration,
+} from "./lease-stage.ts";
 
 export interface GatewayStageOptions {
   /** How many tenants there are; the first is `tenant`. */
@@ -87,7 +95,7 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
   invariant(signer, "the first is the provider");
   const node = createEmbeddedNode({
     chainId: "gateway-1",
-    accounts: signers.map(({ address }) => ({ address, coins: purse })),
+    accounts: signers.map(({ address }) => ({ address, coins: initialCoins })),
     ...{ blockMs, listens: options.listens ?? false, clock, log: silentLog },
   });
   await node.start();
@@ -96,7 +104,7 @@ export async function startGatewayStage(owner: Owner, options: GatewayStageOptio
     { clock, random, log: silentLog },
   );
   prepareCluster(cluster);
-  giveAddresses(owner, cluster);
+  simulateIpOperator(owner, cluster);
   const pool = createPool({ nodes: [node.transport("people's node")], clock, random, log: silentLog });
   await pool.open();
   const chain = createCometBroadcaster(pool);

@@ -46,13 +46,13 @@ import { type ControlParams, untilAborted } from "../../../src/runtime/lifecycle
 import { silentLog } from "../../../src/runtime/log.ts";
 import type { Metrics } from "../../../src/runtime/metrics.ts";
 import type { Random } from "../../../src/runtime/random.ts";
+import { advanceUntilSettled } from "../advance-until-settled.ts";
 import { createOwner, type Owner } from "../owner.ts";
 import { createSeededRandom } from "../seeded-random.ts";
 import { createVirtualClock, type VirtualClock } from "../virtual-clock.ts";
-import { whileTimePasses } from "../while-time-passes.ts";
 import { fixedPricing, snapshotFeed } from "./bid-stage.ts";
 
-export const purse = parseCoins("1000000000000uact,1000000000000uakt");
+export const initialCoins = parseCoins("1000000000000uact,1000000000000uakt");
 export const fees = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
 /** How often somebody looks whether what he waits for has come. */
 const lookMs = 1_000;
@@ -181,7 +181,7 @@ export async function onLeaseStage(
   limitMs = 3 * 3_600_000,
 ): Promise<void> {
   const clock = createVirtualClock();
-  await whileTimePasses(clock, setUp(options, clock, play), limitMs);
+  await advanceUntilSettled(clock, setUp(options, clock, play), limitMs);
 }
 
 async function setUp(
@@ -195,7 +195,7 @@ async function setUp(
   const [provider, tenant] = [createSigner(random.bytes(32)), createSigner(random.bytes(32))];
   const node = createEmbeddedNode({
     chainId: "leases-1",
-    accounts: [provider, tenant, ...(options.tenants ?? [])].map(({ address }) => ({ address, coins: purse })),
+    accounts: [provider, tenant, ...(options.tenants ?? [])].map(({ address }) => ({ address, coins: initialCoins })),
     clock,
     log: silentLog,
     listens: false,

@@ -39,10 +39,10 @@ import { type Boundary, openBoundary } from "../../../src/runtime/boundary.ts";
 import { sleep } from "../../../src/runtime/clock.ts";
 import { ProviderError } from "../../../src/runtime/errors.ts";
 import { type Log, silentLog } from "../../../src/runtime/log.ts";
+import { advanceUntilSettled } from "../advance-until-settled.ts";
 import { memoryFolder } from "../folder.ts";
 import { createSeededRandom } from "../seeded-random.ts";
 import { createVirtualClock, type VirtualClock } from "../virtual-clock.ts";
-import { whileTimePasses } from "../while-time-passes.ts";
 
 const purse = parseCoins("1000000000000uact,1000000000000uakt");
 const fees = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
@@ -125,7 +125,7 @@ export async function onManifestStage(
   pace: Pace = {},
 ): Promise<void> {
   const clock = createVirtualClock();
-  await whileTimePasses(clock, setUp(t, clock, pace, play), 14_400_000);
+  await advanceUntilSettled(clock, setUp(t, clock, pace, play), 14_400_000);
 }
 
 interface Pace {

@@ -7,12 +7,12 @@ import type { Block } from "../../../src/box/chain/node/block-store.ts";
 import type { Node } from "../../../src/box/chain/node/node.ts";
 import type { Coin } from "../../../src/market/coin.ts";
 import { type Clock, realClock, sleep, type Timer } from "../../../src/runtime/clock.ts";
+import { advanceUntilSettled } from "../advance-until-settled.ts";
 import { createDeployment, deposit, spec, unit } from "../market-messages.ts";
 import { deploymentOf, type MoneyChain, openMoneyChain, us } from "../money-chain.ts";
 import { type Life, type LifeParts, startLife } from "../money-life.ts";
 import { createOwner } from "../owner.ts";
 import { createVirtualClock } from "../virtual-clock.ts";
-import { whileTimePasses } from "../while-time-passes.ts";
 import type { Message } from "./market-stage.ts";
 
 const patienceMs = 3_600_000;
@@ -41,7 +41,7 @@ export interface MoneyStage extends MoneyChain {
 export async function onMoneyStage(blockMs: number, play: (stage: MoneyStage) => Promise<void>): Promise<void> {
   const clock = createVirtualClock();
   const pace = { clock, blockMs, lookMs: blockMs, listens: false };
-  await whileTimePasses(clock, setUp(pace, play), 365 * 86_400_000);
+  await advanceUntilSettled(clock, setUp(pace, play), 365 * 86_400_000);
 }
 
 /** In real time, for providers that are processes of their own. */

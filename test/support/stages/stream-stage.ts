@@ -26,8 +26,8 @@ import {
   connectGateway,
   type GatewayConnection,
   type GatewayRequest,
+  parseResponse,
   requestBytes,
-  wholeAnswer,
 } from "../gateway-client.ts";
 import { makeCertificate } from "../test-certificate.ts";
 import { createVirtualClock } from "../virtual-clock.ts";
@@ -108,14 +108,14 @@ export async function openStream(port: number, more: Partial<GatewayRequest & Ga
 function readFrames(socket: TLSSocket) {
   const frames: Frame[] = [];
   const changes = new EventEmitter().setMaxListeners(100);
-  let answer: ReturnType<typeof wholeAnswer>;
+  let answer: ReturnType<typeof parseResponse>;
   let [rest, isEnded] = [Buffer.alloc(0), false];
 
   function read(): boolean {
     if (!answer) {
       const headEnd = rest.indexOf("\r\n\r\n") + 4;
       if (headEnd < 4) return false;
-      answer = wholeAnswer(rest.includes("HTTP/1.1 101") ? rest.subarray(0, headEnd) : rest);
+      answer = parseResponse(rest.includes("HTTP/1.1 101") ? rest.subarray(0, headEnd) : rest);
       rest = rest.subarray(answer?.status === 101 ? headEnd : rest.length);
       return answer !== undefined;
     }

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { advanceUntilSettled } from "../../../../test/support/advance-until-settled.ts";
 import { eventually } from "../../../../test/support/eventually.ts";
-import { startIpOperator } from "../../../../test/support/ip-operator.ts";
+import { startFakeIpOperator } from "../../../../test/support/fake-ip-operator.ts";
 import type { Owner } from "../../../../test/support/owner.ts";
 import { readJsonRecording } from "../../../../test/support/recordings.ts";
 import { createSeededRandom } from "../../../../test/support/seeded-random.ts";
 import { createVirtualClock } from "../../../../test/support/virtual-clock.ts";
-import { whileTimePasses } from "../../../../test/support/while-time-passes.ts";
 import { createSimulatedCluster } from "../../../box/cluster/simulated-kube.ts";
 import { kinds } from "../../../kube/kinds.ts";
 import type { Kube } from "../../../kube/kube.ts";
@@ -20,7 +20,7 @@ const owner = parseAddress("akash1yhsycm64jqyq0wwpgcmwuuse55u5ajuv0w6vny");
 const noKube = new Promise<Kube>(() => undefined);
 
 async function stage(t: Owner, total?: number) {
-  const operator = await startIpOperator(t, total);
+  const operator = await startFakeIpOperator(t, total);
   const clock = createVirtualClock();
   const endpoint = { host: "127.0.0.1", port: operator.port };
   const get = createGet({ endpoint, inCluster: false, kube: noKube }, clock);
@@ -223,7 +223,7 @@ test("outside the cluster → requests go through the API server", async (t) => 
   const operator = createIpOperator(createGet({ endpoint: undefined, inCluster: false, kube }, clock));
   // Until the pod runs.
   await clock.advance(30_000);
-  const usage = await whileTimePasses(clock, operator.usage(new AbortController().signal));
+  const usage = await advanceUntilSettled(clock, operator.usage(new AbortController().signal));
   assert.deepEqual(usage, { total: 9n, inUse: 2n });
 });
 

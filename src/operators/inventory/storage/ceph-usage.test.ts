@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { createExecStandIn, type Said } from "../../../../test/support/exec-stand-in.ts";
+import { createFakeExec, type ExecOutput } from "../../../../test/support/fake-exec.ts";
 import { cephDf, gib } from "../../../../test/support/samples/storage-samples.ts";
 import { createVirtualClock } from "../../../../test/support/virtual-clock.ts";
 import { silentLog } from "../../../runtime/log.ts";
@@ -11,11 +11,11 @@ import {
   inventoryCephPeriodMs,
 } from "./ceph-usage.ts";
 
-const answer = (maxAvail: bigint): Said => ({ stdout: cephDf({ replicapool: [0n, maxAvail * gib] }) });
+const answer = (maxAvail: bigint): ExecOutput => ({ stdout: cephDf({ replicapool: [0n, maxAvail * gib] }) });
 
-async function open(t: TestContext, says: Said, namespaces = ["rook-ceph"]) {
+async function open(t: TestContext, says: ExecOutput, namespaces = ["rook-ceph"]) {
   const clock = createVirtualClock();
-  const standIn = createExecStandIn(says);
+  const standIn = createFakeExec(says);
   const wanted = new Set(namespaces);
   const without = new Set<string>();
   let changes = 0;
@@ -66,7 +66,7 @@ test("many changes cause one read after the pause", async (t) => {
 
 test("after a failed read the last good answer stays, with the reason", async (t) => {
   const { clock, standIn, usage, free, nextPeriod } = await open(t, answer(5n));
-  const cases: [Said, RegExp][] = [
+  const cases: [ExecOutput, RegExp][] = [
     [{ code: 1, stderr: "[errno 13] RADOS permission denied\n" }, /ended with 1: \[errno 13\] RADOS permission denied/],
     [{ code: 124 }, /ended with 124: without output/],
     [{ stdout: "half an ans" }, /not JSON/],

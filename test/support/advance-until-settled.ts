@@ -1,7 +1,7 @@
 import type { VirtualClock } from "./virtual-clock.ts";
 
 /** What the work comes to, with as much virtual time as it takes. */
-export async function whileTimePasses<T>(clock: VirtualClock, work: Promise<T>, limitMs?: number): Promise<T> {
+export async function advanceUntilSettled<T>(clock: VirtualClock, work: Promise<T>, limitMs?: number): Promise<T> {
   let settled = false;
   const settle = () => {
     settled = true;

@@ -12,13 +12,13 @@ import type { ManifestGroup } from "../../../src/market/manifest.ts";
 import { realClock } from "../../../src/runtime/clock.ts";
 import { eventually } from "../eventually.ts";
 import { memoryFolder } from "../folder.ts";
-import { asRecorded, deployAsNetwork } from "../go-made.ts";
+import { asRecorded, deployAsGoProvider } from "../go-provider-objects.ts";
 import type { Owner } from "../owner.ts";
 import { objectsOfLease, startAdopting } from "../stages/adoption-stage.ts";
 import { shop } from "../stages/lease-keeper-stage.ts";
 import { bidOf, orderKey } from "../stages/reservation-stage.ts";
 
-export function checkGoingBack(server: string, open: (owner: Owner) => (fieldManager: string) => Kube): void {
+export function checkRollback(server: string, open: (owner: Owner) => (fieldManager: string) => Kube): void {
   test(`${server}: the Go provider runs on what we made, and what it then has is taken over again`, async (t) => {
     const connect = open(t);
     const theirs = connect("provider-services");
@@ -33,13 +33,13 @@ export function checkGoingBack(server: string, open: (owner: Owner) => (fieldMan
     const start = (current: string) =>
       startAdopting(t, () => connect("akash-provider"), [asRecorded(workload)], { dir, current });
 
-    await deployAsNetwork(theirs, workload);
+    await deployAsGoProvider(theirs, workload);
     const made = await objects();
     const first = await start("");
     await first.atRest(lease);
     await first.stop();
     // Nobody has changed anything: its templates are still what it wants, since the Manifest resource was not written.
-    await deployAsNetwork(theirs, workload);
+    await deployAsGoProvider(theirs, workload);
     assert.deepEqual(generations(await objects()), generations(made), "back at once");
 
     const second = await start("");
@@ -50,7 +50,7 @@ export function checkGoingBack(server: string, open: (owner: Owner) => (fieldMan
     await second.stop();
     const ours = await objects();
     checkReadable(ours.get(`manifests ${[...ours.values()][0]?.metadata.name}`), { ...workload, group: update });
-    await deployAsNetwork(theirs, { ...workload, group: update });
+    await deployAsGoProvider(theirs, { ...workload, group: update });
     const theirsNow = await objects();
     for (const [text, { metadata }] of ours) assert.equal(theirsNow.get(text)?.metadata.uid, metadata.uid, text);
 
@@ -93,10 +93,10 @@ interface ReturningStage {
 
 const byUs = bidOf(orderKey(78));
 const byTheirs = bidOf(orderKey(79));
-export const returningLeases = [byUs, byTheirs];
+export const rollbackLeases = [byUs, byTheirs];
 
 /** On a cluster with controllers and a kubelet. */
-export function checkPodsReturning({ server, open, group, podsRunWithinMs }: ReturningStage): void {
+export function checkPodsSurviveRollback({ server, open, group, podsRunWithinMs }: ReturningStage): void {
   for (const madeBy of ["us", "the network's provider"]) {
     test(`${server}: pods of a lease made by ${madeBy} run on through ours, theirs, ours, theirs, ours`, async (t) => {
       const connect = open(t);
@@ -108,7 +108,7 @@ export function checkPodsReturning({ server, open, group, podsRunWithinMs }: Ret
       const dir = memoryFolder(t);
       const uids = () => runningPods(theirs, workload, podsRunWithinMs);
       const underTheirs = async () => {
-        await deployAsNetwork(theirs, workload);
+        await deployAsGoProvider(theirs, workload);
         return uids();
       };
       const current = madeBy === "us" ? "01" : "";

@@ -1,9 +1,9 @@
 /** Inputs of a decision that all checks pass, to be changed in one place by a test. */
-import type { BidContext, Inputs } from "../../src/bidengine/decision/inputs.ts";
-import type { Judge } from "../../src/bidengine/policies/judgement.ts";
-import type { Pricing } from "../../src/bidengine/pricing/pricing.ts";
-import { parseDecCoin } from "../../src/market/coin.ts";
-import type { GroupSpec, ResourceUnit } from "../../src/market/group-spec.ts";
+import type { BidContext, Inputs } from "../../../src/bidengine/decision/inputs.ts";
+import type { Judge } from "../../../src/bidengine/policies/judgement.ts";
+import type { Pricing } from "../../../src/bidengine/pricing/pricing.ts";
+import { parseDecCoin } from "../../../src/market/coin.ts";
+import type { GroupSpec, ResourceUnit } from "../../../src/market/group-spec.ts";
 
 export const tenant = "akash1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnwduagr";
 export const auditor = "akash1zs23v9ccrydpk8qarc0jqgfzyvjz2f38jm8da6";

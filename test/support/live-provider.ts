@@ -16,14 +16,14 @@ import type { GroupSpec } from "../../src/market/group-spec.ts";
 import { type BidId, formatOrderId } from "../../src/market/ids.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { silentLog } from "../../src/runtime/log.ts";
+import { type CommandResult, createCommandRunner } from "./command-runner.ts";
 import { eventually } from "./eventually.ts";
 import { memoryFolder } from "./folder.ts";
-import { type Given, takeCommands } from "./given-commands.ts";
 import type { Owner } from "./owner.ts";
 import { createSeededRandom } from "./seeded-random.ts";
 import { type BiddingProvider, startProvider } from "./stages/bid-stage.ts";
 
-export interface AskedProvider {
+export interface LiveProvider {
   readonly dataDir: string;
   readonly tenant: string;
   /** The one that runs now. */
@@ -39,7 +39,7 @@ const blockMs = 100;
 const purse = parseCoins("1000000000000uact,1000000000000uakt");
 const settings = { gasAdjustment: parseDecimal("1.5"), gasPrices: parseDecCoins("0.025uakt") };
 
-export async function startAskedProvider(owner: Owner): Promise<AskedProvider> {
+export async function startLiveProvider(owner: Owner): Promise<LiveProvider> {
   const random = createSeededRandom(7);
   const [provider, tenant] = [createSigner(random.bytes(32)), createSigner(random.bytes(32))];
   const dataDir = join(memoryFolder(owner), "data");
@@ -90,9 +90,9 @@ export async function startAskedProvider(owner: Owner): Promise<AskedProvider> {
   };
 }
 
-const giveCommand = takeCommands({ after });
+const giveCommand = createCommandRunner({ after });
 
 /** Gives a command and waits for its end. */
-export function give(...args: readonly string[]): Promise<Given> {
+export function runCommand(...args: readonly string[]): Promise<CommandResult> {
   return giveCommand(args);
 }

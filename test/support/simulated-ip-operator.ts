@@ -11,7 +11,7 @@ import type { Owner } from "./owner.ts";
 const manager = "akash-operator-ip";
 
 /** One address for each sharing key, in order; `give` says which key gets none for now. */
-export function giveAddresses(
+export function simulateIpOperator(
   owner: Owner,
   { server }: SimulatedCluster,
   give: (sharingKey: string) => boolean = () => true,

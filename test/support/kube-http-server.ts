@@ -11,9 +11,9 @@ import { ProviderError } from "../../src/runtime/errors.ts";
 import { bridgeExec, bridgePort, readExecUrl } from "./exec-bridge.ts";
 import type { Owner } from "./owner.ts";
 
-export type HttpFace = Awaited<ReturnType<typeof startHttpFace>>;
+export type KubeHttpServer = Awaited<ReturnType<typeof startKubeHttpServer>>;
 
-export async function startHttpFace(owner: Owner, cluster: SimulatedCluster) {
+export async function startKubeHttpServer(owner: Owner, cluster: SimulatedCluster) {
   const transport = cluster.transport();
   const requests: string[] = [];
   let token: string | undefined;

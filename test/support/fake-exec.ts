@@ -2,7 +2,7 @@
 import { PassThrough, Readable } from "node:stream";
 import type { ExecSession, Kube } from "../../src/kube/kube.ts";
 
-export interface Said {
+export interface ExecOutput {
   readonly stdout?: string;
   readonly stderr?: string;
   readonly code?: number;
@@ -10,15 +10,15 @@ export interface Said {
   readonly hangs?: boolean;
 }
 
-export interface ExecStandIn extends Pick<Kube, "exec"> {
+export interface FakeExec extends Pick<Kube, "exec"> {
   /** "namespace/pod container: command", of each command that was run. */
   readonly ran: string[];
   /** Sessions that nobody closed yet. */
   readonly open: number;
-  says: Said;
+  says: ExecOutput;
 }
 
-export function createExecStandIn(says: Said = {}): ExecStandIn {
+export function createFakeExec(says: ExecOutput = {}): FakeExec {
   const ran: string[] = [];
   let open = 0;
   const standIn = {
@@ -55,6 +55,6 @@ export function createExecStandIn(says: Said = {}): ExecStandIn {
       };
       return session;
     },
-  } satisfies ExecStandIn & Record<string, unknown>;
-  return standIn as ExecStandIn;
+  } satisfies FakeExec & Record<string, unknown>;
+  return standIn as FakeExec;
 }

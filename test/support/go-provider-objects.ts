@@ -26,7 +26,7 @@ export const plainSettings: ObjectSettings = {
 type Fields = Record<string, unknown>;
 
 /** `version`: the resourceVersion of the Manifest resource, which every template carries. */
-export function madeByNetwork(workload: LeaseWorkload, version = "1"): DesiredObject[] {
+export function goProviderObjects(workload: LeaseWorkload, version = "1"): DesiredObject[] {
   const made = { manifestNamespace: "lease", staticHostDomain: "ingress.lab.test", version: "" };
   const permitted = new Set(permittedServices(workload));
   const isMade = ({ kind, object }: DesiredObject) =>
@@ -72,7 +72,7 @@ function theirs(kind: Kind, object: KubeObject, labels: Fields, isPermitted: boo
 
 /** The same in the form of a recording. */
 export function asRecorded(workload: LeaseWorkload): RecordedLease {
-  const objects = madeByNetwork(workload).map(({ kind, object }) => ({ ...object, kind: kind.kind }));
+  const objects = goProviderObjects(workload).map(({ kind, object }) => ({ ...object, kind: kind.kind }));
   return { from: formatLeaseId(workload.lease), workload, objects, secretSha256: {}, settings: plainSettings };
 }
 
@@ -80,12 +80,12 @@ export function asRecorded(workload: LeaseWorkload): RecordedLease {
  * Reads each object, lays what it wants over it, and puts it back whole; the Manifest resource first, whose version all
  * others carry. Before the objects of the services it deletes what it takes for permissions that nobody has any more.
  */
-export async function deployAsNetwork(kube: Kube, workload: LeaseWorkload): Promise<void> {
-  const [manifest, ...rest] = madeByNetwork(workload);
+export async function deployAsGoProvider(kube: Kube, workload: LeaseWorkload): Promise<void> {
+  const [manifest, ...rest] = goProviderObjects(workload);
   assert.ok(manifest);
   const { metadata } = await overlay(kube, manifest);
   await prunePermissions(kube, workload);
-  const others = madeByNetwork(workload, metadata.resourceVersion).slice(1, 1 + rest.length);
+  const others = goProviderObjects(workload, metadata.resourceVersion).slice(1, 1 + rest.length);
   for (const each of others) await overlay(kube, each);
 }
 

@@ -9,9 +9,9 @@ import type { Service } from "../../src/runtime/lifecycle.ts";
 import { silentLog } from "../../src/runtime/log.ts";
 import { createMetrics } from "../../src/runtime/metrics.ts";
 import { createProcess } from "../../src/runtime/process.ts";
-import { type AskedProvider, give, startAskedProvider } from "../support/asked-provider.ts";
 import { eventually } from "../support/eventually.ts";
 import { temporaryFolder } from "../support/folder.ts";
+import { type LiveProvider, runCommand, startLiveProvider } from "../support/live-provider.ts";
 import type { Owner } from "../support/owner.ts";
 import { smallGroup } from "../support/stages/bid-stage.ts";
 
@@ -22,15 +22,15 @@ after(async () => {
 });
 
 describe("a provider with a lease", { concurrency: false }, () => {
-  let provider: AskedProvider;
+  let provider: LiveProvider;
   let lease: LeaseId;
   let leaseId: string;
   const at = () => ["--data-dir", provider.dataDir];
   const close = (id: string, ...options: string[]) =>
-    give("lease", "close", id, "--reason", "unstable", ...options, ...at());
+    runCommand("lease", "close", id, "--reason", "unstable", ...options, ...at());
 
   before(async () => {
-    provider = await startAskedProvider(owner);
+    provider = await startLiveProvider(owner);
     const [order] = await provider.post(1n, smallGroup);
     lease = bidOn(parseOrderId(order ?? ""), provider.running.chain.provider);
     leaseId = formatLeaseId(lease);
@@ -41,7 +41,7 @@ describe("a provider with a lease", { concurrency: false }, () => {
 
   test("leases shows it with its state, age and namespace, for people and for programs", async () => {
     const { stdout, stderr } = await eventually("it is listed", async () => {
-      const given = await give("leases", ...at());
+      const given = await runCommand("leases", ...at());
       return given.stdout.includes("waiting for manifest") && given;
     });
     const [heading, row] = stdout.trimEnd().split("\n");
@@ -49,7 +49,13 @@ describe("a provider with a lease", { concurrency: false }, () => {
     assert.ok(row?.startsWith(`${leaseId} `), row);
     assert.ok(row?.includes(leaseNamespace(lease)), row);
     assert.equal(stderr, "usage not known: no metrics API\n");
-    const { lease: named, state, hosts, leased, usage } = JSON.parse((await give("leases", "--json", ...at())).stdout);
+    const {
+      lease: named,
+      state,
+      hosts,
+      leased,
+      usage,
+    } = JSON.parse((await runCommand("leases", "--json", ...at())).stdout);
     assert.deepEqual([named, state, hosts], [leaseId, "waiting for manifest", []]);
     assert.deepEqual(usage, { unknown: "no metrics API" });
     assert.deepEqual(leased, { cpuMilli: "100", memoryBytes: "67108864", storageBytes: "67108864" });
@@ -66,22 +72,24 @@ describe("a provider with a lease", { concurrency: false }, () => {
 
   test("a refresh names one lease or all of them, and says what it replaces", async () => {
     for (const wrong of [[], [leaseId, "--all"]]) {
-      const { code, stderr } = await give("lease", "refresh", ...wrong, ...at());
+      const { code, stderr } = await runCommand("lease", "refresh", ...wrong, ...at());
       assert.deepEqual([code, stderr], [2, "error: name one lease, or give --all\n"]);
     }
-    const one = await give("lease", "refresh", leaseId, ...at());
+    const one = await runCommand("lease", "refresh", leaseId, ...at());
     assert.deepEqual([one.code, one.stdout], [0, `${leaseId}: has our newest pod templates\n`]);
-    const all = await give("lease", "refresh", "--all", ...at());
+    const all = await runCommand("lease", "refresh", "--all", ...at());
     assert.deepEqual([all.code, all.stderr], [0, "no lease has an older pod template\n"]);
-    const unknown = await give("lease", "refresh", leaseId.replace(/\/\d+\/1\/1\//, "/99/1/1/"), ...at());
+    const unknown = await runCommand("lease", "refresh", leaseId.replace(/\/\d+\/1\/1\//, "/99/1/1/"), ...at());
     assert.match(unknown.stderr, /AKP_LEASE_UNKNOWN/);
   });
 
   test("reconcile says that chain, cluster and journal agree, and how much it has compared", async () => {
-    const { code, stdout } = await give("reconcile", ...at());
+    const { code, stdout } = await runCommand("reconcile", ...at());
     assert.equal(code, 0, stdout);
     assert.match(stdout, /^chain, cluster and journal agree: 1 leases at height \d+, 0 namespaces, /);
-    const { drifts, compared, dryRun } = JSON.parse((await give("reconcile", "--dry-run", "--json", ...at())).stdout);
+    const { drifts, compared, dryRun } = JSON.parse(
+      (await runCommand("reconcile", "--dry-run", "--json", ...at())).stdout,
+    );
     assert.deepEqual([drifts, compared.leases, dryRun], [[], 1, true]);
   });
 
@@ -91,9 +99,9 @@ describe("a provider with a lease", { concurrency: false }, () => {
     const unknown = await close(leaseId.replace("/1/1/1/", "/99/1/1/"));
     assert.deepEqual([unknown.code, /AKP_LEASE_UNKNOWN/.test(unknown.stderr)], [1, true]);
     assert.match((await close("nonsense")).stderr, /AKP_VALUE_MALFORMED/);
-    const reclaimed = await give("lease", "reclaim", leaseId, "--reason", "unstable", "--dry-run", ...at());
+    const reclaimed = await runCommand("lease", "reclaim", leaseId, "--reason", "unstable", "--dry-run", ...at());
     assert.match(reclaimed.stderr, /lease close` ends it at once\.\n.*AKP_LEASE_NOT_RECLAIMABLE/);
-    const wrong = await give("lease", "close", leaseId, "--reason", "boredom", ...at());
+    const wrong = await runCommand("lease", "close", leaseId, "--reason", "boredom", ...at());
     assert.match(wrong.stderr, /Allowed choices are unstable, decommission, unspecified/);
   });
 
@@ -117,7 +125,7 @@ describe("a provider with a lease", { concurrency: false }, () => {
 
   test("without a provider leases are told from the journal, and none is closed", async () => {
     await provider.stop();
-    const { code, stderr } = await give("leases", ...at());
+    const { code, stderr } = await runCommand("leases", ...at());
     assert.equal(code, 0);
     assert.match(stderr, /this is from its journal/);
     assert.match((await close(leaseId)).stderr, /AKP_PROVIDER_NOT_RUNNING/);
@@ -144,7 +152,7 @@ test("reconcile ends with a code of its own where there is drift, so that script
     return ended;
   });
   await eventually("it runs", () => running.status().services.every(({ state }) => state === "running"));
-  const { code, stdout } = await give("reconcile", "--dry-run", "--data-dir", dataDir);
+  const { code, stdout } = await runCommand("reconcile", "--dry-run", "--data-dir", dataDir);
   assert.equal(code, 4);
   assert.match(
     stdout,

@@ -1,6 +1,6 @@
 /**
  * What a client that nobody here wrote needs of a node: the network's public SDK (queries over gRPC, transactions over
- * RPC) and the plain client of the Cosmos world make a market on it. `stranger.test.ts` runs this on the embedded node,
+ * RPC) and the plain client of the Cosmos world make a market on it. `sdk-clients.test.ts` runs this on the embedded node,
  * and on any other node when told where it is:
  *
  *   STRANGER_RPC                     address of its RPC, for example http://127.0.0.1:26657
@@ -16,7 +16,7 @@ import type { Owner } from "../owner.ts";
 import { checkSdk } from "../sdk-clients/sdk.ts";
 import { checkStargate } from "../sdk-clients/stargate.ts";
 
-export interface StrangerChain {
+export interface SdkChain {
   readonly rpcUrl: string;
   readonly grpcUrl: string;
   readonly tenantMnemonic: string;
@@ -27,14 +27,14 @@ export interface StrangerChain {
   readonly pollMs: number;
 }
 
-export interface StrangerContract {
+export interface SdkContract {
   readonly name: string;
-  open(owner: Owner): Promise<StrangerChain>;
+  open(owner: Owner): Promise<SdkChain>;
   /** Nothing is asked over gRPC. */
   readonly rpcOnly?: boolean;
 }
 
-export function checkStrangers(contract: StrangerContract): void {
+export function checkSdkClients(contract: SdkContract): void {
   if (!contract.rpcOnly) checkSdk(contract);
   checkStargate(contract);
 }

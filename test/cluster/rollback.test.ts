@@ -1,7 +1,7 @@
 /** Going back to the Go provider and coming again, on a simulated cluster with controllers and a kubelet. */
 import assert from "node:assert/strict";
 import { kinds } from "../../src/kube/kinds.ts";
-import { checkPodsReturning } from "../support/contracts/going-back.contract.ts";
+import { checkPodsSurviveRollback } from "../support/contracts/rollback.contract.ts";
 import { simulateKube } from "../support/kube/simulated-kube.ts";
 import { shop } from "../support/stages/lease-keeper-stage.ts";
 
@@ -15,7 +15,7 @@ const node = {
 };
 const storage = { provisioner: "rancher.io/local-path", volumeBindingMode: "WaitForFirstConsumer" };
 
-checkPodsReturning({
+checkPodsSurviveRollback({
   server: "the simulated cluster",
   open(owner) {
     const behaviour = () => ({ pullMs: 0, startMs: 0, stopMs: 0 });

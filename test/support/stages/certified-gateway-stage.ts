@@ -16,14 +16,17 @@ import type { Owner } from "../owner.ts";
 import { type GatewayStage, type GatewayStageOptions, publicHost, startGatewayStage } from "./gateway-stage.ts";
 import { bidding, fees } from "./lease-stage.ts";
 
-export interface ProvenStage extends GatewayStage {
+export interface CertifiedGatewayStage extends GatewayStage {
   readonly host: string;
   /** By which the chain has it. */
   readonly url: string;
   readonly queries: Queries;
 }
 
-export async function startProvenStage(owner: Owner, options: GatewayStageOptions = {}): Promise<ProvenStage> {
+export async function startCertifiedGatewayStage(
+  owner: Owner,
+  options: GatewayStageOptions = {},
+): Promise<CertifiedGatewayStage> {
   const served = settableSource();
   const stage = await startGatewayStage(owner, { ...options, ownCertificate: served });
   const { node, provider: signer } = stage;

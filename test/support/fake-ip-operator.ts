@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { Owner } from "./owner.ts";
 
-export interface IpOperatorStandIn {
+export interface FakeIpOperator {
   readonly port: number;
   /** Of the pool; undefined while nothing was counted yet. */
   total: number | undefined;
@@ -18,7 +18,7 @@ export interface IpOperatorStandIn {
 
 export type Fault = "hang" | "cut" | { readonly status: number; readonly body: string };
 
-export async function startIpOperator(owner: Owner, total?: number): Promise<IpOperatorStandIn> {
+export async function startFakeIpOperator(owner: Owner, total?: number): Promise<FakeIpOperator> {
   const server = createServer((request, response) => {
     const path = request.url ?? "";
     operator.asked.push(path);
@@ -37,7 +37,7 @@ export async function startIpOperator(owner: Owner, total?: number): Promise<IpO
     await closed;
   });
   const address = server.address();
-  const operator: IpOperatorStandIn = {
+  const operator: FakeIpOperator = {
     port: typeof address === "object" && address ? address.port : 0,
     total,
     inUse: 0,
@@ -50,7 +50,7 @@ export async function startIpOperator(owner: Owner, total?: number): Promise<IpO
 
 const nothing = { status: 204, body: "" };
 
-function answerTo(path: string, { total, inUse, leases }: IpOperatorStandIn): Exclude<Fault, string> {
+function answerTo(path: string, { total, inUse, leases }: FakeIpOperator): Exclude<Fault, string> {
   if (path === "/usage") return total === undefined ? nothing : json({ Available: total, InUse: inUse });
   const order = /^\/ip-lease-status\/([^/]+\/\d+\/\d+\/\d+)$/.exec(path)?.[1];
   if (order === undefined) return { status: 404, body: "404 page not found\n" };

@@ -2,14 +2,14 @@ import { readFileSync } from "node:fs";
 import { DirectSecp256k1HdWallet } from "@cosmjs/proto-signing";
 import { createApp } from "../../src/box/chain/app.ts";
 import { realClock } from "../../src/runtime/clock.ts";
-import { checkStrangers } from "../support/contracts/stranger.contract.ts";
+import { checkSdkClients } from "../support/contracts/sdk-clients.contract.ts";
 import { startNode } from "../support/embedded-node.ts";
 
 const tenantMnemonic = "test test test test test test test test test test test junk";
 const providerMnemonic = `${"abandon ".repeat(11)}about`;
 const coins = ["uact", "uakt"].map((denom) => ({ denom, amount: 1_000_000_000n }));
 
-checkStrangers({
+checkSdkClients({
   name: "the embedded node",
   async open(owner) {
     const wallets = [tenantMnemonic, providerMnemonic].map((words) =>
@@ -26,7 +26,7 @@ checkStrangers({
 const rpcUrl = process.env["STRANGER_RPC"];
 if (rpcUrl) {
   const grpcUrl = process.env["STRANGER_GRPC"] ?? "";
-  checkStrangers({
+  checkSdkClients({
     name: rpcUrl,
     rpcOnly: grpcUrl === "",
     async open() {
