@@ -11,7 +11,7 @@ import { soundSdlText } from "../../src/cli/sdl.ts";
 import { formatLeaseId, parseOrderId } from "../../src/market/ids.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { requestControl } from "../../src/runtime/control/control-client.ts";
-import { type AskedProvider, give, startAskedProvider } from "../support/live-provider.ts";
+import { type LiveProvider, runCommand, startLiveProvider } from "../support/live-provider.ts";
 import { eventually } from "../support/eventually.ts";
 import { temporaryFolder } from "../support/folder.ts";
 import type { Owner } from "../support/owner.ts";
@@ -30,7 +30,7 @@ const controlSigns = /[\p{Cc}\p{Cf}]/u;
 
 describe("a provider that bids", { concurrency: false }, () => {
   const folder = temporaryFolder(owner);
-  let provider: AskedProvider;
+  let provider: LiveProvider;
   let small: string | undefined;
   let large: string | undefined;
   let hostile: string | undefined;
@@ -44,14 +44,14 @@ describe("a provider that bids", { concurrency: false }, () => {
     (await requestControl({ dataDir: provider.dataDir, name: about, params: question, clock: realClock })) as JsonOf<T>;
 
   before(async () => {
-    provider = await startAskedProvider(owner);
+    provider = await startLiveProvider(owner);
     const attributes = [{ key: "region", value: "\u001b[2J\u202eevil\n✗ forged" }];
     const strange = { ...smallGroup, name: "strange", requirements: { attributes, allOf: [], anyOf: [] } };
     [small, large, hostile] = await provider.post(1n, smallGroup, { ...groupOfCpus(11_000n), name: "large" }, strange);
   });
 
   test("orders lists verdict, price and reason, newest last", async () => {
-    const { code, stdout } = await give("orders", ...at());
+    const { code, stdout } = await runCommand("orders", ...at());
     assert.equal(code, 0);
     const [heading, ...rows] = stdout.trimEnd().split("\n");
     assert.match(heading ?? "", /^ORDER +AGE +VERDICT +PRICE +OUTCOME$/);
@@ -82,7 +82,7 @@ describe("a provider that bids", { concurrency: false }, () => {
 
   test("screen that fails → the missing resources, exit code 2", async () => {
     const path = file("large.yaml", sdl.replace(/units: \S+/, "units: 200"));
-    const { code, stdout } = await give("screen", path, "--owner", provider.tenant, ...at());
+    const { code, stdout } = await runCommand("screen", path, "--owner", provider.tenant, ...at());
     assert.equal(code, 2);
     assert.match(stdout, /✗ placementExists +unit 1: no node has 200 of cpu free/);
     assert.match(stdout, /to bid on it:\n {2}insufficient capacity/);
@@ -159,7 +159,7 @@ describe("a provider that bids", { concurrency: false }, () => {
     await running.journal.durable("test", ({ manifests }) =>
       manifests.put({ leaseId, version: "00", body: JSON.stringify([{ name: "dc", services }]) }),
     );
-    const { code, stdout } = await give("policies", "--check", path, "--json", ...at());
+    const { code, stdout } = await runCommand("policies", "--check", path, "--json", ...at());
     await running.journal.durable("test", ({ manifests }) => manifests.remove(leaseId));
     assert.equal(code, 0);
     const { means, refused, judged, judgedManifests, refusedManifests } = JSON.parse(stdout);
@@ -197,14 +197,14 @@ describe("a provider that bids", { concurrency: false }, () => {
     const dryRun = await query<PauseResponse>("pause", { reason: "new disks", dryRun: true });
     assert.deepEqual(dryRun, { dryRun: true, after: { reason: "new disks" } });
     assert.equal(paused(), undefined);
-    assert.match((await give("pause", "--reason", "new disks", ...at())).stdout, /^bidding is paused \(new disks\)/);
+    assert.match((await runCommand("pause", "--reason", "new disks", ...at())).stdout, /^bidding is paused \(new disks\)/);
     await provider.restart();
     assert.equal(paused(), "new disks");
     const { groups } = await query<ScreenResponse>("screen", { sdl, owner: provider.tenant });
     assert.match(JSON.stringify(groups[0]?.decision), /new disks/);
     const dry = await query<PauseResponse>("resume", { dryRun: true });
     assert.deepEqual([dry.before?.reason, paused()], ["new disks", "new disks"]);
-    assert.match((await give("resume", ...at())).stdout, /^bidding goes on; .*\nit was paused at .* \(new disks\)/);
+    assert.match((await runCommand("resume", ...at())).stdout, /^bidding goes on; .*\nit was paused at .* \(new disks\)/);
     assert.equal(paused(), undefined);
     assert.deepEqual(await query<PauseResponse>("resume", {}), { dryRun: false });
   });
@@ -228,7 +228,7 @@ describe("a provider that bids", { concurrency: false }, () => {
   });
 
   test("unknown order and pruned order → different messages, exit code 1", async () => {
-    const { code, stderr } = await give("why", `${provider.tenant}/999`, ...at());
+    const { code, stderr } = await runCommand("why", `${provider.tenant}/999`, ...at());
     assert.equal(code, 1);
     assert.match(stderr, /no order .*\/999 is known; the oldest order that is remembered was seen \d{4}-/);
   });
@@ -242,16 +242,16 @@ describe("a provider that bids", { concurrency: false }, () => {
     await eventually("it is won", () => provider.running.engine.orders(9).some(({ outcome }) => outcome === "won"));
     const following = startProgram(t, ["orders", "--follow", ...at()]);
     await following.says(new RegExp(`${hostile}`));
-    const why = () => give("why", `${provider.tenant}/1`, ...at());
+    const why = () => runCommand("why", `${provider.tenant}/1`, ...at());
     const running = await why();
-    const listed = await give("orders", "--json", ...at());
+    const listed = await runCommand("orders", "--json", ...at());
     await provider.stop();
     assert.equal(await following.ended(), 0);
     assert.match(following.said, /the provider has stopped/);
     const stopped = await why();
     assert.deepEqual([stopped.stdout, stopped.code, running.code], [running.stdout, 0, 0]);
     assert.match(stopped.stderr, /no running provider answers at .*; this is from its journal/);
-    assert.equal((await give("orders", "--json", ...at())).stdout, listed.stdout);
+    assert.equal((await runCommand("orders", "--json", ...at())).stdout, listed.stdout);
 
     const about = (id: string | undefined) =>
       running.stdout.split("\n\n").find((each) => each.startsWith(`${id}\n`)) ?? "";
@@ -267,7 +267,7 @@ describe("a provider that bids", { concurrency: false }, () => {
     assert.match(about(hostile), /✗ attributesMatch .*\\u\{1b\}\[2J\\u\{202e\}evil\\u\{a\}✗ forged/);
     assert.ok(!controlSigns.test(running.stdout.replaceAll("\n", "")));
 
-    const { code, stderr } = await give("pause", ...at());
+    const { code, stderr } = await runCommand("pause", ...at());
     assert.deepEqual([code, /no running provider answers/.test(stderr)], [1, true]);
   });
 });
