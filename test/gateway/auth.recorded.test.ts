@@ -11,7 +11,7 @@ import type { Address } from "../../src/market/address.ts";
 import { once } from "../../src/runtime/memoize.ts";
 import { createForger } from "../support/auth-fuzz.ts";
 import { eventually } from "../support/eventually.ts";
-import { sendRequest, requestOn, connectGateway, type GatewayResponse } from "../support/gateway-client.ts";
+import { connectGateway, type GatewayResponse, requestOn, sendRequest } from "../support/gateway-client.ts";
 import type { GatewayTenant } from "../support/gateway-tenant.ts";
 import { createOwner } from "../support/owner.ts";
 import { runs } from "../support/runs.ts";

@@ -6,7 +6,7 @@ import { revokeCertificateMessage } from "../../src/chain/tx/messages.ts";
 import { secretNameOf } from "../../src/gateway/certificate/certificate-store.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import { eventually } from "../support/eventually.ts";
-import { requestOn, connectGateway } from "../support/gateway-client.ts";
+import { connectGateway, requestOn } from "../support/gateway-client.ts";
 import { namespace } from "../support/kube/simulated-kube.ts";
 import { type GatewayStage, startGatewayStage } from "../support/stages/gateway-stage.ts";
 

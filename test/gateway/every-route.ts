@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { TLSSocket } from "node:tls";
 import { scopes } from "../../src/gateway/auth/identity.ts";
-import { sendRequest, requestOn, connectGateway, type GatewayRequest } from "../support/gateway-client.ts";
+import { connectGateway, type GatewayRequest, requestOn, sendRequest } from "../support/gateway-client.ts";
 import type { GatewayTenant } from "../support/gateway-tenant.ts";
 import { newSigner } from "../support/stages/auth-stage.ts";
 import type { GatewayStage } from "../support/stages/gateway-stage.ts";

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { kinds } from "../../src/kube/kinds.ts";
 import { leaseNamespace } from "../../src/market/lease-namespace.ts";
 import { invariant } from "../../src/runtime/invariant.ts";
-import { requestOn, connectGateway } from "../support/gateway-client.ts";
+import { connectGateway, requestOn } from "../support/gateway-client.ts";
 import { runs } from "../support/runs.ts";
 import { startGatewayStage } from "../support/stages/gateway-stage.ts";
 import { openStream, upgradeHeaders } from "../support/stages/stream-stage.ts";

@@ -6,7 +6,7 @@ import { kinds } from "../../src/kube/kinds.ts";
 import type { LeaseId } from "../../src/market/ids.ts";
 import { leaseNamespace, staticHost } from "../../src/market/lease-namespace.ts";
 import { eventually } from "../support/eventually.ts";
-import { sendRequest, parseResponse } from "../support/gateway-client.ts";
+import { parseResponse, sendRequest } from "../support/gateway-client.ts";
 import type { TenantCertificate } from "../support/gateway-tenant.ts";
 import { readJsonRecording } from "../support/recordings.ts";
 import { type GatewayStage, startGatewayStage } from "../support/stages/gateway-stage.ts";
@@ -87,7 +87,12 @@ test("host names and endpoints move between leases of one owner", async (t) => {
       destination_gseq: 1,
     });
     const statusWith = async (leases: object, path = "/hostname/migrate", sent = body) => {
-      const answer = await sendRequest(stage, { method: "POST", path, body: sent, authorization: one.bearer({ leases }) });
+      const answer = await sendRequest(stage, {
+        method: "POST",
+        path,
+        body: sent,
+        authorization: one.bearer({ leases }),
+      });
       if (answer.status === 401) assert.equal(answer.body, unauthorized.body);
       return answer.status;
     };

@@ -11,9 +11,9 @@ import { soundSdlText } from "../../src/cli/sdl.ts";
 import { formatLeaseId, parseOrderId } from "../../src/market/ids.ts";
 import { realClock } from "../../src/runtime/clock.ts";
 import { requestControl } from "../../src/runtime/control/control-client.ts";
-import { type LiveProvider, runCommand, startLiveProvider } from "../support/live-provider.ts";
 import { eventually } from "../support/eventually.ts";
 import { temporaryFolder } from "../support/folder.ts";
+import { type LiveProvider, runCommand, startLiveProvider } from "../support/live-provider.ts";
 import type { Owner } from "../support/owner.ts";
 import { startProgram } from "../support/program.ts";
 import { sampleExpose, sampleService } from "../support/samples/lease-samples.ts";
@@ -197,14 +197,20 @@ describe("a provider that bids", { concurrency: false }, () => {
     const dryRun = await query<PauseResponse>("pause", { reason: "new disks", dryRun: true });
     assert.deepEqual(dryRun, { dryRun: true, after: { reason: "new disks" } });
     assert.equal(paused(), undefined);
-    assert.match((await runCommand("pause", "--reason", "new disks", ...at())).stdout, /^bidding is paused \(new disks\)/);
+    assert.match(
+      (await runCommand("pause", "--reason", "new disks", ...at())).stdout,
+      /^bidding is paused \(new disks\)/,
+    );
     await provider.restart();
     assert.equal(paused(), "new disks");
     const { groups } = await query<ScreenResponse>("screen", { sdl, owner: provider.tenant });
     assert.match(JSON.stringify(groups[0]?.decision), /new disks/);
     const dry = await query<PauseResponse>("resume", { dryRun: true });
     assert.deepEqual([dry.before?.reason, paused()], ["new disks", "new disks"]);
-    assert.match((await runCommand("resume", ...at())).stdout, /^bidding goes on; .*\nit was paused at .* \(new disks\)/);
+    assert.match(
+      (await runCommand("resume", ...at())).stdout,
+      /^bidding goes on; .*\nit was paused at .* \(new disks\)/,
+    );
     assert.equal(paused(), undefined);
     assert.deepEqual(await query<PauseResponse>("resume", {}), { dryRun: false });
   });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DetailedPeerCertificate, SecureVersion } from "node:tls";
-import { sendRequest, requestOn, connectGateway, type GatewayConnection } from "../support/gateway-client.ts";
+import { connectGateway, type GatewayConnection, requestOn, sendRequest } from "../support/gateway-client.ts";
 import { createOwner } from "../support/owner.ts";
 import { certificateOf, type GatewayStage, publicHost, startGatewayStage } from "../support/stages/gateway-stage.ts";
 import { makeCertificate } from "../support/test-certificate.ts";

@@ -7,7 +7,7 @@ import { type RpcTransport, unreachable } from "../../src/chain/comet/transport.
 import { createSigner } from "../../src/chain/keys/signer.ts";
 import { packMessage } from "../../src/chain/tx/messages.ts";
 import { invariant } from "../../src/runtime/invariant.ts";
-import { sendRequest, requestOn, connectGateway, type GatewayResponse } from "../support/gateway-client.ts";
+import { connectGateway, type GatewayResponse, requestOn, sendRequest } from "../support/gateway-client.ts";
 import { type GatewayTenant, type TenantCertificate, tokenOf } from "../support/gateway-tenant.ts";
 import { createSeededRandom } from "../support/seeded-random.ts";
 import { startGatewayStage } from "../support/stages/gateway-stage.ts";

@@ -5,12 +5,12 @@ import { type TestContext, test } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
 import { eventually } from "../../../test/support/eventually.ts";
 import {
-  sendRequest,
-  requestOn,
   connectGateway,
   connectPlain,
   exchange,
   requestBytes,
+  requestOn,
+  sendRequest,
 } from "../../../test/support/gateway-client.ts";
 import { binaryProxyHeader, connectThrough, textProxyHeader } from "../../../test/support/proxy-headers.ts";
 import { runs } from "../../../test/support/runs.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  requestOn,
   connectGateway,
   exchange,
   type GatewayRequest,
   requestBytes,
+  requestOn,
 } from "../../../test/support/gateway-client.ts";
 import { openStream, serveStreams, streamPath, upgradeHeaders } from "../../../test/support/stages/stream-stage.ts";
 
